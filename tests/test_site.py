@@ -105,6 +105,14 @@ def test_references_are_filled_at_a_mark(page, mark):
     assert getattr(site_hooks, mark) in (DOCS / f"reference/{page}.md").read_text("utf-8")
 
 
+def test_options_in_running_text_are_kept_on_one_line():
+    html = "<p><code>advisor fix --as-if-step T -m no-gain</code> or <code>-</code></p><pre><code><span>a --b</span></code></pre>"
+    assert site_hooks.on_page_content(html, None, None, None) == (
+        '<p><code>advisor fix <span class="option">--as-if-step</span> T <span class="option">-m</span> no-gain</code> '
+        "or <code>-</code></p><pre><code><span>a --b</span></code></pre>"
+    )
+
+
 def test_links_become_absolute():
     text = "[a](docs/ci.md#x) ![b](docs/images/report.svg) [c](https://a.org) [d](#e)\n\n```\n[f](g.md)\n```\n"
     assert links.absolute_links(text, PurePosixPath("."), "https://example.org/p", "v1") == (

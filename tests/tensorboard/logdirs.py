@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 import shutil
 import subprocess
@@ -20,6 +21,8 @@ DATA = Path(__file__).parents[1] / "data"
 OTHERS = Path(__file__).parents[2] / "../shared/profiles"
 NAME = "tfdata_advisor"
 TAB = "tf.data"
+RUN_OF = {"keras_fit": "keras_fit/2026_11_21_05_22_17", "zip_filter": "zip_filter/2026_11_21_05_24_51"}
+"""Recorded run folder -> the name of its run in a logdir."""
 _PATIENCE_S = 90
 _PROGRAM = "from tensorboard import main; main.run_main()"
 
@@ -27,6 +30,14 @@ _PROGRAM = "from tensorboard import main; main.run_main()"
 def recorded(name: str, logdir: Path, at: str = "") -> Path:
     """Put a run folder of the advisor into a logdir."""
     return Path(shutil.copytree(DATA / name, logdir / (at or name), ignore=shutil.ignore_patterns("report.*")))
+
+
+def unpacked(folder: Path) -> Path:
+    """Unpack the profiles below a folder: XProf reads no .gz."""
+    for profile in folder.rglob("*.xplane.pb.gz"):
+        profile.with_suffix("").write_bytes(gzip.decompress(profile.read_bytes()))
+        profile.unlink()
+    return folder
 
 
 def foreign(logdir: Path, at: str = "job", hosts: int = 1) -> Path:
@@ -57,18 +68,19 @@ class Served:
 
 
 @contextlib.contextmanager
-def tensorboard(logdir: Path, folder: Path, before: str = "") -> Iterator[Served]:
+def tensorboard(logdir: Path, folder: Path, before: str = "", python: str = sys.executable) -> Iterator[Served]:
     """Run TensorBoard on a free port of the loopback interface.
 
     Args:
         logdir: Its logdir.
         folder: Where its log is kept.
         before: Python code that its process runs first.
+        python: The interpreter of the environment that it is installed in.
     """
     port = free_port()
     log = folder / f"tensorboard-{port}.log"
     command = [
-        sys.executable,
+        python,
         "-c",
         f"{before}\n{_PROGRAM}",
         "--logdir",

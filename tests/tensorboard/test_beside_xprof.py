@@ -12,11 +12,11 @@ import pytest
 
 pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra `tensorboard`)")
 pytest.importorskip("xprof", reason="xprof is not installed (make xprof)")
-from tests.tensorboard.logdirs import NAME, Served, recorded, tensorboard
+from tests.tensorboard.logdirs import NAME, RUN_OF, Served, recorded, tensorboard, unpacked
 
 pytestmark = pytest.mark.long
 
-RUN = "keras_fit/2026_11_21_05_22_17"
+RUN = RUN_OF["keras_fit"]
 PROFILE = "profile"
 """The name that XProf gives its plugin."""
 
@@ -24,9 +24,7 @@ PROFILE = "profile"
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("beside")
-    profile = recorded("keras_fit", folder / "logs") / "plugins/profile/2026_11_21_05_22_17/host.xplane.pb.gz"
-    profile.with_suffix("").write_bytes(gzip.decompress(profile.read_bytes()))  # XProf reads no .gz
-    profile.unlink()
+    unpacked(recorded("keras_fit", folder / "logs"))
     with tensorboard(folder / "logs", folder) as running:
         yield running
 

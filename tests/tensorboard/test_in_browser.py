@@ -4,53 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
 
 pytest.importorskip("tensorboard", reason="tensorboard is not installed (extra `tensorboard`)")
-from tests.tensorboard.logdirs import NAME, OTHERS, TAB, Served, broken, foreign, recorded, tensorboard
+from tests.tensorboard.logdirs import NAME, OTHERS, RUN_OF, TAB, Served, broken, foreign, recorded, tensorboard
+from tests.tensorboard.shown import MADE_MS, Shown, show_tab
 
 pytestmark = pytest.mark.long
 
-FIRST, SECOND = "keras_fit/2026_11_21_05_22_17", "zip_filter/2026_11_21_05_24_51"
+FIRST, SECOND = RUN_OF["keras_fit"], RUN_OF["zip_filter"]
 FOREIGN, BROKEN = "job/2026_01_01_00_00_00", "broken/2026_03_03_00_00_00"
-MADE_MS = 60_000
-"""Longest time for a report; a busy machine fails no test."""
-
-
-@dataclass
-class Shown:
-    """The tab, and all that the browser said and asked for."""
-
-    page: Any
-    said: list[str] = field(default_factory=list)
-    asked: list[str] = field(default_factory=list)
-
-    @property
-    def tab(self) -> Any:
-        """The frame that TensorBoard gives the tab."""
-        return self.page.frame_locator(f'iframe[src*="name={NAME}"]')
-
-    @property
-    def report(self) -> Any:
-        """The frame of the report."""
-        return self.tab.frame_locator("main iframe")
-
-    def choose(self, name: str) -> None:
-        self.tab.locator("#runs").select_option(label=name)
-
-    def wait_for_report(self, name: str) -> None:
-        self.tab.locator(f'main iframe[title="Report of {name}"]').wait_for(timeout=MADE_MS)
-        self.report.locator("#page-verdict .headline").wait_for(timeout=MADE_MS)
-
-    def check(self, served: Served) -> None:
-        """No policy was violated, and nothing was asked of another host."""
-        assert not [
-            text for text in self.said if "Content Security Policy" in text or "Refused" in text or "error" in text[:5]
-        ]
-        assert [url for url in self.asked if not url.startswith((served.url, "data:", "blob:"))] == []
 
 
 @pytest.fixture
@@ -60,13 +25,7 @@ def show(browser: Any) -> Iterator[Any]:
     def opened(served: Served, **options: Any) -> Shown:
         context = browser.new_context(accept_downloads=True, **{"viewport": {"width": 1280, "height": 900}, **options})
         contexts.append(context)
-        found = Shown(context.new_page())
-        found.page.on("console", lambda message: found.said.append(f"{message.type}: {message.text}"))
-        found.page.on("pageerror", lambda error: found.said.append(f"error: {error}"))
-        found.page.on("request", lambda request: found.asked.append(request.url))
-        found.page.goto(f"{served.url}#{NAME}")
-        found.tab.locator("#runs").wait_for(timeout=MADE_MS)
-        return found
+        return show_tab(context, served)
 
     yield opened
     for context in contexts:

@@ -5,9 +5,12 @@ In: values of report.json.  Out: text. `advisor.model.units` formats numbers, as
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import PurePath
 from typing import Any
+
+from markupsafe import Markup, escape
 
 from advisor.model import units
 from advisor.report.blame import is_shown
@@ -18,6 +21,8 @@ from advisor.report.what_runs import what_runs
 MISSING = "–"
 MAX_TEXT = 2_000
 """Longest text, in characters; names in a profile may be megabytes long."""
+_CODE = re.compile(r"`([^`]+)`")
+_OPTION = re.compile(r"(?<![\w-])--[a-z][\w-]*")
 _MULTILINE = frozenset({"diff", "code"})
 
 
@@ -40,6 +45,12 @@ def shorten(text: str, most: int = MAX_TEXT) -> str:
 def clip(text: str, most: int) -> str:
     """Cut `text` to at most `most` characters, ending with an ellipsis if it was longer."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def prose(text: str) -> Markup:
+    """Return a sentence as markup: backticks become code, and options stay on one line: browsers break them after hyphens."""
+    options = _OPTION.sub(r'<span class="option">\g<0></span>', str(escape(text)))
+    return Markup(_CODE.sub(r"<code>\1</code>", options))
 
 
 def site_text(site: dict[str, Any] | None) -> str:
@@ -131,6 +142,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "ratio_range": ratio_range,
     "finding_gain": finding_gain,
     "fact": fact,
+    "prose": prose,
     "site": site_text,
     "site_name": site_name,
     "call_name": call_name,

@@ -16,6 +16,7 @@ from advisor.engine import load_rules
 from advisor.model.errors import AdvisorError
 from advisor.model.settings import Settings
 from advisor.report.html import report_to_html, write_html
+from advisor.report.html.wording import prose
 from advisor.report.report_json import report_to_bytes
 from advisor.workflows.analyze import analyze_run
 from tests.report.html.samples import GPU, PAGES, gpu_report, hostile, hosts_report, proved, real_report
@@ -243,3 +244,9 @@ def test_profiles_of_others_are_pages(path):
     except AdvisorError:
         pytest.skip("holds nothing to report")
     assert len(report_to_html(json.loads(report))) < 3_000_000
+
+
+def test_sentences_are_escaped_before_they_become_markup():
+    assert prose("<b> `advisor fix <x>`: --ceiling measures it, no-gain") == (
+        '&lt;b&gt; <code>advisor fix &lt;x&gt;</code>: <span class="option">--ceiling</span> measures it, no-gain'
+    )
