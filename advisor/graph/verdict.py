@@ -9,6 +9,7 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
+from advisor.graph.batch_size import rows_per_element
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS
 from advisor.model.intervals import Mean, mean_of, ratio_of
 from advisor.model.outcome import Interval
@@ -25,21 +26,6 @@ LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 _WIDE = 1.1
 """A measured ceiling is told with its 95 % interval if the ends of this are further apart than this ratio."""
-_BATCHING = ("batch", "padded_batch", "ragged_batch")
-_KEEPING = (
-    "map",
-    "prefetch",
-    "repeat",
-    "take",
-    "skip",
-    "shuffle",
-    "cache",
-    "with_options",
-    "apply",
-    "shard",
-    "snapshot",
-    "filter",
-)
 """Methods after which an element is still one batch."""
 _RESOURCES = {"cpu": "the cores", "gil": "Python's global interpreter lock", "disk": "the disk"}
 _STEPS = {
@@ -194,14 +180,11 @@ def _pipeline_alone(main: Pipeline, wait_steps: str) -> Verdict:
 
 def _rates(main: Pipeline) -> str:
     """The rate at the root: of batches and of their elements, if the elements at the root are batches of a known size."""
-    for call in (call for it in main.iterators for call in reversed(it.calls)):  # the consumer's end first
-        size = call.arguments.get("batch_size")
-        if call.method in _BATCHING and isinstance(size, int):
-            batches = format_rate(main.elements_per_s, "batches", "batch")
-            return f"{batches} ({format_rate(main.elements_per_s * size)})"
-        if call.method not in _KEEPING:
-            break
-    return format_rate(main.elements_per_s)
+    size = rows_per_element(main)
+    if size is None:
+        return format_rate(main.elements_per_s)
+    batches = format_rate(main.elements_per_s, "batches", "batch")
+    return f"{batches} ({format_rate(main.elements_per_s * size)})"
 
 
 def _limited_by(main: Pipeline) -> str:
