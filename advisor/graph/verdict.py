@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from advisor.graph.batch_size import rows_per_element
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS
+from advisor.model.calls import Site
 from advisor.model.intervals import Mean, mean_of, ratio_of
 from advisor.model.outcome import Interval
 from advisor.model.pipeline import Pipeline, StepStats, Verdict
@@ -85,7 +86,7 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
             f"({_STEPS[wait_steps]}). Look at the model and the device side."
         )
     if recording is not None and recording.as_if_step_ns is not None:
-        sentence = _imagined(sentence, recording.as_if_step_ns, share)
+        sentence = _imagined(sentence, recording.as_if_step_ns, share, main)
     sentence += _range_of(main.steps)
     certainty = certainty_of(main.steps.count)
     return Verdict(
@@ -157,12 +158,14 @@ def _range_of(steps: StepStats) -> str:
     return f" Only {steps.count} steps were measured{waited}: others may differ."
 
 
-def _imagined(sentence: str, step_ns: int, share: float) -> str:
+def _imagined(sentence: str, step_ns: int, share: float, main: Pipeline) -> str:
     """The sentence for a training that was replaced by waits; the rest is what MLPerf Storage calls accelerator utilisation."""
     said = sentence.removesuffix(" Look at the model and the device side.")
+    site = main.consumer.site if main.consumer is not None else None
+    taken = "" if site is None else f" The pipeline is the one that is read at {_place(site)}."
     return (
         f"As if a step took {format_ns(step_ns)} on a device of its own (accelerator utilisation {format_share(1 - share)}): "
-        f"{said[:1].lower()}{said[1:]}"
+        f"{said[:1].lower()}{said[1:]}{taken}"
     )
 
 
@@ -187,6 +190,10 @@ def _rates(main: Pipeline) -> str:
     return f"{batches} ({format_rate(main.elements_per_s * size)})"
 
 
+def _place(site: Site) -> str:
+    return f"{site.file.replace(chr(92), '/').rpartition('/')[2]}:{site.line}"
+
+
 def _limited_by(main: Pipeline) -> str:
     bottleneck = main.bottleneck
     if bottleneck is None:
@@ -195,7 +202,7 @@ def _limited_by(main: Pipeline) -> str:
     call = iterator.main_call
     name = iterator.name if call is None else f"{call.method}({call.function.name})" if call.function else call.method
     site = call.site if call is not None else None
-    where = f" at {site.file.replace(chr(92), '/').rpartition('/')[2]}:{site.line}" if site is not None else ""
+    where = f" at {_place(site)}" if site is not None else ""
     share = f"{name}{where} takes {format_share(bottleneck.blame_share)} of the time"
     return (
         f". The limit is {_RESOURCES[bottleneck.resource]}: {share}"
