@@ -4,8 +4,12 @@
 
 In: the recipes in `benchmarks/wild/recipes`; the scripts come from GitHub or from DIR.  Out: per script the verdict, the seconds
 and steps until then, the first finding, and with `--check` what an intervention says; exit code 1 if a script has no verdict, if
-a verdict is not the wanted one, or if it took both more than 60 s and more than 12 steps. With `--work`, rows are kept in
+a verdict is not the wanted one, or if it took more than 60 s and more than the time of 12 steps. With `--work`, rows are kept in
 `rows.jsonl` there, and what it holds is not measured again.
+
+The time until the verdict has four parts, from the recording of the run: `start` (until the first element is asked for; in a loop
+inside a tf.function, until the window opens), `first step` (which traces and fills buffers), `window` (until the end of what was
+measured) and `after the window` (the profile is written and read).
 
 `--check` runs each script again. On the training: with its first batch repeated, so that the pipeline costs nothing. With
 `--as-if-step`: the pipeline alone, drained as fast as possible. What the recipes need beyond the extra `examples` is in `wild`.
@@ -30,6 +34,7 @@ from typing import Any
 import msgspec
 from published import machine_sentence, write_section
 from wild.fetch import place_files
+from wild.phases import Phases, phases_of, read_recording
 from wild.recipe import Recipe, read_recipes
 from wild.stand_ins import make_stand_in
 
@@ -66,6 +71,8 @@ class Answer:
     """The first finding with its line."""
     rules: tuple[str, ...]
     """The rules of all findings."""
+    phases: Phases | None = None
+    """None without a measured window, and in rows of earlier versions."""
 
     @property
     def verdict(self) -> str:
@@ -74,8 +81,11 @@ class Answer:
 
     @property
     def is_soon(self) -> bool:
-        """Whether the verdict came after at most a minute or a dozen steps."""
-        return self.seconds <= SOON_S or self.steps <= SOON_STEPS
+        """Whether there is a verdict, and it came after at most a minute or the time of a dozen steps, whichever is longer.
+
+        The steps that Python counts do not decide: of a loop inside a tf.function it counts none.
+        """
+        return self.wait is not None and self.seconds <= max(SOON_S, SOON_STEPS * (self.step_ns or 0.0) / NS_PER_S)
 
 
 @dataclass(frozen=True)
@@ -205,8 +215,8 @@ def is_installed(package: str) -> bool:
     return True
 
 
-def analyze(recipe: Recipe, folder: Path, *options: str) -> tuple[dict[str, Any], float]:
-    """The report of the script, and the seconds of the command.
+def analyze(recipe: Recipe, folder: Path, *options: str) -> tuple[dict[str, Any], float, Phases | None]:
+    """The report of the script, the seconds of the command, and where they went.
 
     Raises:
         AdvisorError: If it could not be analysed; with the last line that the command printed.
@@ -214,7 +224,7 @@ def analyze(recipe: Recipe, folder: Path, *options: str) -> tuple[dict[str, Any]
     with tempfile.TemporaryDirectory(prefix="wild-run-") as place:
         run = Path(place) / "run"
         command = [sys.executable, "-m", "advisor", "analyze", "--quiet", "--json", "-", "--out", str(run), *options]
-        start = time.perf_counter()
+        start_ns = time.time_ns()
         try:
             done = subprocess.run(
                 [*command, str(recipe.local_path(recipe.script)), *recipe.arguments],
@@ -222,11 +232,11 @@ def analyze(recipe: Recipe, folder: Path, *options: str) -> tuple[dict[str, Any]
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise AdvisorError(f"no answer within {LIMIT_S:.0f} s") from error
-        seconds = time.perf_counter() - start
+        seconds = (time.time_ns() - start_ns) / NS_PER_S
         if done.returncode:
             last = (done.stderr.strip() or "no message").splitlines()[-1]
             raise AdvisorError(f"exit code {done.returncode}: {last}")
-        return json.loads(done.stdout), seconds
+        return json.loads(done.stdout), seconds, phases_of(read_recording(run), start_ns, time.time_ns())
 
 
 def environment(recipe: Recipe, folder: Path) -> dict[str, str]:
@@ -242,7 +252,7 @@ def environment(recipe: Recipe, folder: Path) -> dict[str, str]:
     }
 
 
-def answer_of(report: dict[str, Any], seconds: float) -> Answer:
+def answer_of(report: dict[str, Any], seconds: float, phases: Phases | None) -> Answer:
     """The parts of a report that the table shows."""
     verdict, window = report["verdict"], report["window"] or {}
     step = verdict["step_time_ms"]
@@ -259,6 +269,7 @@ def answer_of(report: dict[str, Any], seconds: float) -> Answer:
         step_ns=None if step is None else step["median"] * 1e6,
         finding=f"{first['rule']}{where}" if first else "",
         rules=tuple(finding["rule"] for finding in findings),
+        phases=phases,
     )
 
 
@@ -269,11 +280,11 @@ def intervention(recipe: Recipe, folder: Path, as_if_step: float | None) -> floa
         AdvisorError: If it could not be measured.
     """
     if as_if_step is None:
-        report, _ = analyze(recipe, folder, "--ceiling")
+        report, *_ = analyze(recipe, folder, "--ceiling")
         if not report["verdict"]["is_ceiling_measured"]:
             raise AdvisorError("; ".join(report["warnings"]) or "the ceiling was not measured")
         return float(report["verdict"]["max_speedup"])
-    report, _ = analyze(recipe, folder, "--as-if-step", DRAINED)
+    report, *_ = analyze(recipe, folder, "--as-if-step", DRAINED)
     step = report["verdict"]["step_time_ms"]
     if step is None:
         raise AdvisorError("; ".join(report["warnings"]) or "the pipeline alone was not measured")
@@ -289,8 +300,9 @@ def faults(row: Row, as_if_step: float | None) -> list[str]:
         found.append("no verdict")
     elif as_if_step is None and row.answer.verdict != row.recipe.wanted:
         found.append(f"wanted {row.recipe.wanted}")
-    if not row.answer.is_soon:
-        found.append(f"late: {row.answer.seconds:.0f} s and {row.answer.steps} steps")
+    if not row.answer.is_soon and row.answer.wait is not None:
+        step = "" if row.answer.step_ns is None else f" with steps of {format_ns(row.answer.step_ns)}"
+        found.append(f"late: {row.answer.seconds:.0f} s{step}")
     if row.agrees == "no":
         found.append(f"the intervention says {row.truth}")
     return found
@@ -311,7 +323,8 @@ def summary(rows: Sequence[Row], as_if_step: float | None) -> list[str]:
         lines.append(f"The wanted verdict: {right} of {len(rows)}.")
     lines.append(f"Without a verdict: {len(rows) - sum(answer.wait is not None for answer in answers)}.")
     lines.append(
-        f"Within {SOON_S:.0f} s or {SOON_STEPS} steps: {sum(answer.is_soon for answer in answers)} of {len(rows)}."
+        f"A verdict within {SOON_S:.0f} s or the time of {SOON_STEPS} steps: "
+        f"{sum(answer.is_soon for answer in answers)} of {len(rows)}."
     )
     if checked:
         lines.append(f"Confirmed by intervention: {sum(row.agrees == 'yes' for row in checked)} of {len(checked)}.")
@@ -321,21 +334,31 @@ def summary(rows: Sequence[Row], as_if_step: float | None) -> list[str]:
 def table(rows: Sequence[Row]) -> list[str]:
     """The Markdown table."""
     lines = [
-        "| script | verdict | input wait | step | until the verdict | findings | without the pipeline | agrees |",
-        "|---|---|---|---|---|---|---|---|",
+        "| script | verdict | input wait | step | until the verdict | start | first step | window | after the window | soon "
+        "| findings | without the pipeline | agrees |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in rows:
         name = f"{row.recipe.name}: {row.recipe.title}"
         if row.answer is None:
-            lines.append(f"| {name} | {row.failure} | | | | | | |")
+            lines.append(f"| {name} | {row.failure} | | | | | | | | | | | |")
             continue
         found = ", ".join([row.answer.finding, *row.answer.rules[1:]]) or "none"
         lines.append(
             f"| {name} | {row.answer.verdict} | {'-' if row.answer.wait is None else format_share(row.answer.wait)} | "
             f"{'-' if row.answer.step_ns is None else format_ns(row.answer.step_ns)} | {row.answer.seconds:.0f} s, "
-            f"{row.answer.steps} steps | {found} | {'-' if row.speedup is None else f'{row.speedup:.2f}x'} | {row.agrees} |"
+            f"{row.answer.steps} steps | {' | '.join(parts_of(row.answer.phases))} | {'yes' if row.answer.is_soon else 'no'} | "
+            f"{found} | {'-' if row.speedup is None else f'{row.speedup:.2f}x'} | {row.agrees} |"
         )
     return lines
+
+
+def parts_of(phases: Phases | None) -> list[str]:
+    """The cells for the four parts of the time until the verdict."""
+    if phases is None:
+        return ["-"] * 4
+    parts = (phases.start_s, phases.first_step_s, phases.window_s, phases.after_s)
+    return ["-" if part is None else f"{part:.1f} s" for part in parts]
 
 
 def said(row: Row) -> str:

@@ -9,7 +9,9 @@ import itertools
 import statistics
 from collections.abc import Sequence
 
+from advisor.graph.batch_size import rows_per_element
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS
+from advisor.model.calls import Site
 from advisor.model.intervals import Mean, mean_of, ratio_of
 from advisor.model.outcome import Interval
 from advisor.model.pipeline import Pipeline, StepStats, Verdict
@@ -25,21 +27,6 @@ LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 _WIDE = 1.1
 """A measured ceiling is told with its 95 % interval if the ends of this are further apart than this ratio."""
-_BATCHING = ("batch", "padded_batch", "ragged_batch")
-_KEEPING = (
-    "map",
-    "prefetch",
-    "repeat",
-    "take",
-    "skip",
-    "shuffle",
-    "cache",
-    "with_options",
-    "apply",
-    "shard",
-    "snapshot",
-    "filter",
-)
 """Methods after which an element is still one batch."""
 _RESOURCES = {"cpu": "the cores", "gil": "Python's global interpreter lock", "disk": "the disk"}
 _STEPS = {
@@ -99,7 +86,7 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
             f"({_STEPS[wait_steps]}). Look at the model and the device side."
         )
     if recording is not None and recording.as_if_step_ns is not None:
-        sentence = _imagined(sentence, recording.as_if_step_ns, share)
+        sentence = _imagined(sentence, recording.as_if_step_ns, share, main)
     sentence += _range_of(main.steps)
     certainty = certainty_of(main.steps.count)
     return Verdict(
@@ -171,12 +158,14 @@ def _range_of(steps: StepStats) -> str:
     return f" Only {steps.count} steps were measured{waited}: others may differ."
 
 
-def _imagined(sentence: str, step_ns: int, share: float) -> str:
+def _imagined(sentence: str, step_ns: int, share: float, main: Pipeline) -> str:
     """The sentence for a training that was replaced by waits; the rest is what MLPerf Storage calls accelerator utilisation."""
     said = sentence.removesuffix(" Look at the model and the device side.")
+    site = main.consumer.site if main.consumer is not None else None
+    taken = "" if site is None else f" The pipeline is the one that is read at {_place(site)}."
     return (
         f"As if a step took {format_ns(step_ns)} on a device of its own (accelerator utilisation {format_share(1 - share)}): "
-        f"{said[:1].lower()}{said[1:]}"
+        f"{said[:1].lower()}{said[1:]}{taken}"
     )
 
 
@@ -194,14 +183,15 @@ def _pipeline_alone(main: Pipeline, wait_steps: str) -> Verdict:
 
 def _rates(main: Pipeline) -> str:
     """The rate at the root: of batches and of their elements, if the elements at the root are batches of a known size."""
-    for call in (call for it in main.iterators for call in reversed(it.calls)):  # the consumer's end first
-        size = call.arguments.get("batch_size")
-        if call.method in _BATCHING and isinstance(size, int):
-            batches = format_rate(main.elements_per_s, "batches", "batch")
-            return f"{batches} ({format_rate(main.elements_per_s * size)})"
-        if call.method not in _KEEPING:
-            break
-    return format_rate(main.elements_per_s)
+    size = rows_per_element(main)
+    if size is None:
+        return format_rate(main.elements_per_s)
+    batches = format_rate(main.elements_per_s, "batches", "batch")
+    return f"{batches} ({format_rate(main.elements_per_s * size)})"
+
+
+def _place(site: Site) -> str:
+    return f"{site.file.replace(chr(92), '/').rpartition('/')[2]}:{site.line}"
 
 
 def _limited_by(main: Pipeline) -> str:
@@ -212,7 +202,7 @@ def _limited_by(main: Pipeline) -> str:
     call = iterator.main_call
     name = iterator.name if call is None else f"{call.method}({call.function.name})" if call.function else call.method
     site = call.site if call is not None else None
-    where = f" at {site.file.replace(chr(92), '/').rpartition('/')[2]}:{site.line}" if site is not None else ""
+    where = f" at {_place(site)}" if site is not None else ""
     share = f"{name}{where} takes {format_share(bottleneck.blame_share)} of the time"
     return (
         f". The limit is {_RESOURCES[bottleneck.resource]}: {share}"

@@ -196,6 +196,11 @@ class Window:
     plain_end_ns: int = 0
     plain_steps: int = 0
 
+    @property
+    def is_profile_early(self) -> bool:
+        """Whether the profile was taken before the unprofiled stretch, in the first steps, without time for a later one."""
+        return self.plain_start_ns > self.start_ns
+
 
 @dataclass(frozen=True, slots=True)
 class Usage:

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from advisor.graph.batch_size import rows_per_element
 from advisor.host.calibration.prediction import ALONE, OTHERS_KEEP, UNCERTAINTY
 from advisor.model.outlook import Headroom
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.recording import Usage
-from advisor.model.units import format_ns, format_ratio
+from advisor.model.units import NS_PER_S, format_ns, format_rate, format_ratio
 from advisor.predict.demand import Demands, has_consumer_elsewhere
 from advisor.predict.limit_names import name_of_limit
 from advisor.predict.machine_costs import machine_costs
@@ -89,12 +90,11 @@ def _without_the_consumer(demands: Demands, usage: Usage | None) -> Demands:
 
 def _sentence(pipeline: Pipeline, found: Headroom, is_input_bound: bool) -> str:
     if found.measured_ns is not None:
-        text = f"The input pipeline alone delivers an element every {format_ns(found.measured_ns)} (measured)"
-        enough = f"enough for a training {format_ratio(found.surest_speedup)} faster"
+        shortest_ns = found.measured_ns
+        text = f"The input pipeline alone delivers {_rate(pipeline, shortest_ns, '')} (measured)"
     else:
-        range_text = f"{format_ns(found.low_ns)} to {format_ns(found.high_ns)}"
-        text = f"The input pipeline could deliver an element every {range_text} (predicted; --headroom measures it)"
-        enough = f"enough for a training at least {format_ratio(found.surest_speedup)} faster"
+        shortest_ns = min(found.high_ns, found.step_ns)  # the training does not wait, so its own rate is delivered
+        text = f"The input pipeline can deliver {_rate(pipeline, shortest_ns, 'at least ')} (predicted; --headroom measures it)"
     if is_input_bound:
         return f"{text}."
     if found.step_speedup < ON_THE_BRINK:
@@ -102,8 +102,18 @@ def _sentence(pipeline: Pipeline, found: Headroom, is_input_bound: bool) -> str:
     if found.surest_speedup < ON_THE_BRINK:
         return f"{text}: with a training {format_ratio(found.step_speedup)} faster, it could become the problem."
     if found.surest_speedup > MOST_SHOWN:
-        return f"{text}, enough for a training more than {format_ratio(MOST_SHOWN)} faster."
+        return f"{text}: it would limit only steps more than {format_ratio(MOST_SHOWN)} faster than here."
     then = (
         "the work of its own thread is" if found.limit.resource == "consumer" else name_of_limit(pipeline, found.limit)
     )
-    return f"{text}, {enough}; then {then} the limit."
+    faster = f"{format_ns(shortest_ns)}, {format_ratio(found.surest_speedup)} faster than here"
+    limits = "no step longer than" if found.measured_ns is None else "any step shorter than"
+    return f"{text}: it would limit {limits} {faster}; then {then} the limit."
+
+
+def _rate(pipeline: Pipeline, element_ns: float, bound: str) -> str:
+    """The rate of rows, or of elements if they are not batches of a known size."""
+    per_second = NS_PER_S / element_ns * (rows_per_element(pipeline) or 1)
+    if per_second >= 1:
+        return f"{bound}{format_rate(per_second)}"
+    return f"an element {bound}every {format_ns(NS_PER_S / per_second)}"

@@ -74,6 +74,8 @@ class Window(Object, frozen=True):
     plain_duration_ms: Amount
     closed_by: str
     """`stable`, `steps`, `seconds`, `events`, `script ended`, `script failed`, `interrupted`."""
+    is_profile_early: bool
+    """Whether the profile was taken before the unprofiled steps, in the first ones: there was no time for a later one."""
 
 
 class StepTimeMs(Object, frozen=True):

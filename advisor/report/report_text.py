@@ -274,7 +274,13 @@ def _measured(report: Report) -> str:
             change = ""
             if analysis.profiling_overhead is not None:
                 change = f" (steps {units.format_change(analysis.profiling_overhead)})"
-            parts.append(f"then profiled for {units.format_span(window.start_ns, window.end_ns)}{change}")
+            profiled = units.format_span(window.start_ns, window.end_ns)
+            if window.is_profile_early:
+                early = units.format_many(window.steps, "early step")
+                why = "there was no time for later ones" if window.closed_by == "seconds" else "the script ended"
+                parts.append(f"profiled before that, in {early} ({profiled}), because {why}")
+            else:
+                parts.append(f"then profiled for {profiled}{change}")
         else:
             parts.append(f"profiled for {units.format_span(window.start_ns, window.end_ns)} after {warmup}")
     if report.silenced:

@@ -25,6 +25,7 @@ from advisor.workflows.calibrate import calibrate_run
 if TYPE_CHECKING:
     from advisor.capture.request import Progress
     from advisor.engine import LoadedRule
+    from advisor.model.calls import Call
     from advisor.model.outcome import Report
     from advisor.model.settings import Settings
 
@@ -42,28 +43,44 @@ class AsIf:
     """How much faster than here a step is, without its wait for input."""
 
 
-def step_ns_of(
+@dataclass(frozen=True, slots=True)
+class Imagined:
+    """The step that replaces those of the training, and the dataset that the training reads."""
+
+    step_ns: int
+    consumed: Call | None = None
+    """The call whose dataset it is; None: the first one that the script reads, because its training was not run."""
+    calls: tuple[Call, ...] = ()
+    """All calls of the analysed training."""
+
+
+def imagined(
     as_if: AsIf,
     request: Request,
     rules: Sequence[LoadedRule],
     settings: Settings,
     on_progress: Callable[[Progress], None],
-) -> int:
-    """Return the length of an imagined step in ns; for a speedup, the training is analysed first.
+) -> Imagined:
+    """Return the imagined step; for a speedup, the training is analysed first.
 
     Raises:
         AdvisorError: The step time of the training is unknown.
     """
     if as_if.step_s is not None:
-        return max(1, round(as_if.step_s * NS_PER_S))
+        return Imagined(max(1, round(as_if.step_s * NS_PER_S)))
     assert as_if.speedup is not None
-    verdict = analyze(replace(request, out=None), rules, settings, on_progress).analysis.verdict
+    analysis = analyze(replace(request, out=None), rules, settings, on_progress).analysis
+    verdict, recording = analysis.verdict, analysis.recording
     if verdict.steps is None or verdict.input_wait_share is None:
         raise AdvisorError(
             f"The step time of the training is unknown ({verdict.sentence.rstrip('.')}), so no step can be imagined that is "
             f"{as_if.speedup:g}x faster: name its length with --as-if-step."
         )
-    return max(1, round(verdict.steps.mean_ns * (1 - verdict.input_wait_share) / as_if.speedup))
+    step_ns = max(1, round(verdict.steps.mean_ns * (1 - verdict.input_wait_share) / as_if.speedup))
+    if recording is None:
+        return Imagined(step_ns)
+    call_id = next((consumer.call_id for consumer in recording.consumers if consumer.is_main), None)
+    return Imagined(step_ns, next((call for call in recording.calls if call.id == call_id), None), recording.calls)
 
 
 def analyze_as_if(
@@ -86,7 +103,7 @@ def analyze_as_if(
         AdvisorError: The script consumes no dataset, or its pipeline cannot be rebuilt.
         ScriptFailed: The script failed before its first element.
     """
-    step_ns = step_ns_of(as_if, request, rules, settings, on_progress)
+    step = imagined(as_if, request, rules, settings, on_progress)
     name = (request.module or "module") if request.path is None else request.path.stem
     with new_run_folder(request.out, name) as run_folder:
         with temporary_folder("as-if") as folder:
@@ -98,7 +115,9 @@ def analyze_as_if(
                 show_output=request.show_output,
                 in_place=request.in_place,
             )
-            with ProofSession(held, None, SESSION_S, on_progress, as_if_step_ns=step_ns) as session:
+            with ProofSession(
+                held, step.consumed, SESSION_S, on_progress, step.calls, as_if_step_ns=step.step_ns
+            ) as session:
                 for part in session.profile(()).iterdir():
                     shutil.move(part, run_folder / part.name)
         calibrate_run(run_folder, None, on_progress)

@@ -21,7 +21,7 @@ from advisor.prove.proposals import Proposals
 from advisor.prove.proved_text import with_proved_text
 from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.analyze import analyze_run
-from advisor.workflows.as_if_step import step_ns_of
+from advisor.workflows.as_if_step import Imagined, imagined
 from advisor.workflows.calibrate import calibrate_run
 from advisor.workflows.fix_phases import FixPhases
 from advisor.workflows.fix_request import FixResult
@@ -39,8 +39,9 @@ class PipelineFixing(FixPhases):
             temporary_folder("fix") as folder,
         ):
             deadline = self._budget.end
-            step_ns = self._imagined_step()
-            session = self._session(Path(folder), None, (), deadline, as_if_step_ns=step_ns)
+            step = self._imagined_step()
+            step_ns = step.step_ns
+            session = self._session(Path(folder), step.consumed, step.calls, deadline, as_if_step_ns=step_ns)
             wait_after: float | None = None
             try:
                 with ExitStack() as stack:
@@ -80,18 +81,18 @@ class PipelineFixing(FixPhases):
             waits = (report.analysis.verdict.input_wait_share, wait_after) if step_ns else (None, None)
             return self._conclude(report, proposals, loop, None, waits)
 
-    def _imagined_step(self) -> int:
-        """The length of an imagined step in ns; 0 if none is asked for."""
+    def _imagined_step(self) -> Imagined:
+        """The imagined step; its length is 0 if none is asked for."""
         as_if = self._request.as_if
         if as_if is None:
-            return 0
+            return Imagined(0)
         request = replace(self._request.script, deadline=self._budget.analysis_end)
         try:
-            step_ns = step_ns_of(as_if, request, self._rules, self._settings, self._on_progress)
+            step = imagined(as_if, request, self._rules, self._settings, self._on_progress)
         except OutOfTime:
             raise self._too_slow("measured") from None
         self._runs += as_if.speedup is not None
-        return step_ns
+        return step
 
     def _wait_at_the_end(self, session: ProofSession, loop: LoopResult, proposals: Proposals) -> float | None:
         """The share of the imagined steps that is waiting with all kept changes; None if it is not measured."""

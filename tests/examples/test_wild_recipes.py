@@ -2,12 +2,14 @@
 
 import hashlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from advisor.model.errors import AdvisorError
+from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
 from tests.examples.conftest import REPOSITORY
 
 BENCHMARKS = REPOSITORY / "benchmarks"
@@ -198,13 +200,13 @@ def test_a_row_says_what_is_not_as_it_should_be():
     from wild_scripts import Answer, Row, faults
 
     answer = Answer(80.0, 40, False, 0.01, "none", 5e6, "", ())
-    assert faults(Row(recipe_of(), answer), None) == ["wanted input-bound", "late: 80 s and 40 steps"]
+    assert faults(Row(recipe_of(), answer), None) == ["wanted input-bound", "late: 80 s with steps of 5 ms"]
     assert faults(Row(recipe_of(wanted="not-input-bound"), answer, speedup=1.5), 0.005) == [
-        "late: 80 s and 40 steps",
+        "late: 80 s with steps of 5 ms",
         "the intervention says input-bound",
     ]
-    few = Answer(80.0, 9, False, None, "unknown", None, "", ())
-    assert faults(Row(recipe_of(), few), None) == ["no verdict"]
+    nothing = Answer(80.0, 0, False, None, "unknown", None, "", ())
+    assert faults(Row(recipe_of(), nothing), None) == ["no verdict"]
     assert faults(Row(recipe_of(), None, "exit code 3: no"), None) == ["not analysed: exit code 3: no"]
 
 
@@ -215,3 +217,40 @@ def test_between_the_thresholds_an_intervention_decides_nothing():
     assert [Row(recipe_of(), answer, speedup=speedup).agrees for speedup in (None, 1.05, 1.15, 1.3)] == [
         "-", "no", "unclear", "yes",
     ]  # fmt: skip
+
+
+def test_soon_is_a_minute_or_the_time_of_twelve_steps_and_needs_a_verdict():
+    from wild_scripts import Answer
+
+    def is_soon(seconds, wait, step_s, steps=9):
+        return Answer(seconds, steps, False, wait, "none", None if step_s is None else step_s * 1e9, "", ()).is_soon
+
+    assert is_soon(59.0, 0.01, 0.005) and is_soon(59.0, 0.01, None)
+    assert is_soon(224.0, 0.01, 21.4) and not is_soon(84.0, 0.01, 6.58)
+    assert not is_soon(80.0, 0.01, 1.0), "few steps are no excuse"
+    assert not is_soon(30.0, None, None, steps=0), "no verdict"
+
+
+def test_the_time_until_the_verdict_has_four_parts():
+    from wild.phases import Phases, phases_of
+    from wild_scripts import Row, answer_of, table
+
+    s = 1_000_000_000
+    window = Window(30 * s, 34 * s, 3, 2, "seconds", plain_start_ns=20 * s, plain_end_ns=30 * s, plain_steps=5)
+    consumers = (Consumer("other", None, "for", None), Consumer("c", None, "for", None, is_main=True))
+    host = Host("host", 2.0, 2, 1, 1)
+    loop = Recording("train.py", host, ScriptExit("stopped"), consumers=consumers, window=window)
+    series = StepSeries("c", start_ns=(12 * s, 15 * s), wait_ns=(0, 0), end_ns=(15 * s, 17 * s))
+    steps = replace(loop, steps=(StepSeries("other", (1 * s,), (0,), (2 * s,)), series))
+    assert phases_of(steps, 2 * s, 40 * s) == Phases(10.0, 3.0, 19.0, 6.0)
+    assert phases_of(loop, 2 * s, 40 * s) == Phases(18.0, None, 14.0, 6.0)
+    assert phases_of(replace(steps, window=None), 2 * s, 40 * s) is None
+    report = {
+        "verdict": {"step_time_ms": {"median": 2000.0}, "input_bound": False, "input_wait_share": 0.0, "level": "none"},
+        "window": None,
+        "findings": [],
+    }
+    rows = [Row(recipe_of(), answer_of(report, 38.0, phases)) for phases in (Phases(10.0, 3.0, 19.0, 6.0), None)]
+    head, rule, *lines = table([*rows, Row(recipe_of(), None, "exit code 3")])
+    assert "| 38 s, 0 steps | 10.0 s | 3.0 s | 19.0 s | 6.0 s | yes |" in lines[0]
+    assert {line.count("|") for line in (head, rule, *lines)} == {14}

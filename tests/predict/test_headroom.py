@@ -36,10 +36,10 @@ def test_a_serial_map_behind_a_prefetch_limits_to_its_own_time():
     assert found.low_ns < found.element_ns < found.high_ns
     assert found.surest_speedup == pytest.approx(80 / (32 * 1.5), rel=0.1)
     assert found.limit.resource == "node"
-    assert (
-        "(predicted; --headroom measures it), enough for a training at least 1.67x faster; then map" in found.sentence
+    assert found.sentence == (
+        "The input pipeline can deliver at least 667 elements/s (predicted; --headroom measures it): it would limit no step "
+        "longer than 48 ms, 1.67x faster than here; then map (as MapAndBatch) is the limit."
     )
-    assert found.sentence.endswith(" the limit.")
 
 
 def test_beside_a_training_on_the_same_cores_the_range_is_wide():
@@ -54,9 +54,12 @@ def test_beside_a_training_on_the_same_cores_the_range_is_wide():
 @pytest.mark.parametrize(
     ("alone_ms", "ends"),
     [
-        (20.0, "alone delivers an element every 20 ms (measured), enough for a training 4.0x faster; then map"),
-        (79.0, "every 79 ms (measured): with a faster training step, it would become the problem."),
-        (0.5, "every 500 us (measured), enough for a training more than 100x faster."),
+        (
+            20.0,
+            "delivers 1,600 elements/s (measured): it would limit any step shorter than 20 ms, 4.0x faster than here; then map",
+        ),
+        (79.0, "delivers 405 elements/s (measured): with a faster training step, it would become the problem."),
+        (0.5, "delivers 64,000 elements/s (measured): it would limit only steps more than 100x faster than here."),
     ],
 )
 def test_a_measured_headroom_replaces_the_predicted_one(alone_ms, ends):
@@ -71,7 +74,22 @@ def test_a_measured_headroom_replaces_the_predicted_one(alone_ms, ends):
 def test_a_measured_headroom_of_a_training_that_waits_is_told():
     nodes = (source(elements=3200), map_("augment", ms=1, random=True), batch(32), prefetch())
     found = headroom_of(*nodes, consumer_ms=5, cores=8, alone_ns=30 * MS)
-    assert found.sentence == "The input pipeline alone delivers an element every 30 ms (measured)."
+    assert found.sentence == "The input pipeline alone delivers 1,067 elements/s (measured)."
+
+
+def test_without_a_known_batch_size_elements_of_the_root_are_counted():
+    found = headroom_of(source(elements=320), map_("load", ms=20), prefetch(), consumer_ms=80, cores=8)
+    assert f"can deliver at least {1e9 / found.high_ns:.0f} elements/s" in found.sentence
+    slow = headroom_of(source(elements=320), map_("load", ms=2000, random=True), prefetch(), consumer_ms=8000, cores=8)
+    assert f"can deliver an element at least every {slow.high_ns / 1e9:.3g} s (predicted" in slow.sentence
+
+
+def test_a_training_that_does_not_wait_is_fed_at_its_own_rate_at_least():
+    """The slow end of the range, 38 ms, would contradict the steps of 33 ms."""
+    nodes = (source(elements=3200), map_("augment", ms=0.8, random=True), batch(32), prefetch())
+    found = headroom_of(*nodes, consumer_ms=33, cores=8)
+    assert found.high_ns > found.step_ns
+    assert f"at least {32e9 / found.step_ns:.0f} elements/s" in found.sentence
 
 
 def test_waits_for_a_core_are_not_the_pipelines():
@@ -106,4 +124,4 @@ def test_a_training_that_waits_has_none():
 def test_speedups_beyond_what_can_be_measured_are_not_told_apart():
     found = headroom_of(source(elements=320), batch(32), prefetch(), consumer_ms=5000, cores=8)
     assert found.step_speedup > 100
-    assert found.sentence.endswith("enough for a training more than 100x faster.")
+    assert found.sentence.endswith("it would limit only steps more than 100x faster than here.")

@@ -4,16 +4,20 @@ import dataclasses
 import io
 import json
 import re
+from pathlib import Path
 
 import pytest
 from rich.console import Console
 
 from advisor.model.finding import Evidence, Prediction, Rejected
 from advisor.model.horizon import Horizon
+from advisor.model.recording import Window
+from advisor.model.settings import Settings
 from advisor.predict.run_gain import run_gain
 from advisor.report.html import report_to_html
 from advisor.report.report_json import report_to_bytes, report_to_dict
 from advisor.report.report_text import print_report
+from advisor.workflows.analyze import analyze_run
 from tests.report.made_reports import EVIL, empty_report, evil, healthy_report, proved_report, slow_report
 
 REPORTS = [slow_report, healthy_report, empty_report, proved_report]
@@ -209,3 +213,22 @@ def test_text_json_and_html_agree_on_the_run():
     assert run["sentence"] in " ".join(printed(report, width=1000).split())
     html = report_to_html(document).decode()
     assert run["sentence"] in html and "2.9x (2.9x to 2.9x) over 3 epochs" in html
+
+
+@pytest.mark.parametrize(
+    ("closed_by", "why"), [("seconds", "there was no time for later ones"), ("script ended", "the script ended")]
+)
+def test_a_profile_of_early_steps_is_said_to_be_one(closed_by, why):
+    s = 1_000_000_000
+    report = analyze_run(Path(__file__).parent.parent / "data" / "short_steps", [], Settings())
+    assert report.analysis.recording is not None and report.analysis.recording.window is not None
+    assert "early step" not in printed(report, 1000) and "then profiled for" in printed(report, 1000)
+    window = Window(10 * s, 15 * s, 4, 1, closed_by, plain_start_ns=16 * s, plain_end_ns=31 * s, plain_steps=3)
+    recording = dataclasses.replace(report.analysis.recording, window=window)
+    early = dataclasses.replace(report, analysis=dataclasses.replace(report.analysis, recording=recording))
+    text = printed(early, 1000)
+    assert (
+        f"timed for 15 s without the profiler after 4 warm-up steps, profiled before that, in 1 early step (5 s), because {why}."
+        in text
+    )
+    assert report_to_dict(early)["window"]["is_profile_early"] is True

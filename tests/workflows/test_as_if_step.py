@@ -54,6 +54,7 @@ def test_a_step_of_a_given_length(project, capsys, validate):
     assert "map" in [call["method"] for call in bottleneck["calls"]]
     assert not (project / "trained").exists()
     assert report["outlook"]["headroom"] is None
+    assert verdict["sentence"].endswith("The pipeline is the one that is read at train.py:13.")
 
 
 @pytest.mark.tensorflow
@@ -81,3 +82,37 @@ def test_a_step_that_the_pipeline_can_feed(project, capsys):
 def test_what_cannot_be_imagined_is_refused_before_anything_runs(options, message, project, capsys):
     assert main(["analyze", *options, "train.py"]) == 2
     assert message in capsys.readouterr().err
+
+
+TWO_LOOPS = """import time
+import tensorflow as tf
+
+def slow(x):
+    return tf.numpy_function(pause, [x], tf.int64)
+
+def pause(x):
+    time.sleep(0.002)
+    return x
+
+for batch in tf.data.Dataset.range(30).batch(3):
+    batch.numpy()
+
+dataset = tf.data.Dataset.range(10_000).map(slow).batch(8).prefetch(2)
+for epoch in range(100):
+    for batch in dataset:
+        time.sleep(0.03)
+"""
+
+
+@pytest.mark.tensorflow
+@pytest.mark.slow
+def test_a_speedup_is_that_of_the_training_and_of_its_pipeline(project, capsys):
+    """The script reads another dataset first."""
+    (project / "train.py").write_text(TWO_LOOPS)
+    report = analyzed(capsys, "--as-if-speedup", "10")
+    (main_pipeline,) = (pipeline for pipeline in report["pipelines"] if pipeline["is_main"])
+    methods = {call["method"] for each in main_pipeline["iterators"] for call in each["calls"]}
+    assert "map" in methods
+    assert report["verdict"]["sentence"].endswith("The pipeline is the one that is read at train.py:16.")
+    assert report["verdict"]["input_wait_share"] > 0.5
+    assert report["window"] is not None

@@ -6,6 +6,7 @@ a profile that was written shows enough requests for elements.
 
 from __future__ import annotations
 
+import math
 import mmap
 from collections import Counter
 from pathlib import Path
@@ -14,8 +15,10 @@ from typing import Any
 from advisor.capture.instrument.consumers import Track
 from advisor.capture.instrument.iterator_model import elements_produced
 from advisor.capture.window.profiler import profile_bytes
+from advisor.capture.window.time_left import seconds_left
 from advisor.host.calibration.window import (
     BYTES_PER_EVENT,
+    LEAST_LOOP_REQUESTS,
     LOOP_ELEMENTS,
     LOOP_LOOK_S,
     LOOP_SECONDS,
@@ -37,10 +40,21 @@ class LoopWindow:
         track: The consumer whose loop it is.
         seconds: The user's limit in seconds; None: none.
         least_s: Seconds that the window lasts at least without such a limit.
+        age_s: Seconds of the run before the window that count for the time until the first verdict.
+        writing_s: How long the latest profile was written.
     """
 
-    def __init__(self, track: Track, seconds: float | None, least_s: float = LOOP_SECONDS.value) -> None:
+    def __init__(
+        self,
+        track: Track,
+        seconds: float | None,
+        least_s: float = LOOP_SECONDS.value,
+        age_s: float = -math.inf,
+        writing_s: float = 0.0,
+    ) -> None:
         self._track, self._seconds = track, seconds
+        self._slow_s = min(SLOW_LOOP_SECONDS.value, seconds_left(age_s, 0.0, writing_s))
+        """After this time, slow steps need fewer elements. If there are fewer still, twelve steps take longer than a minute."""
         self.least_s = min(least_s, MAX_LOOP_SECONDS.value)
         self._first = elements_produced(track)
         self._next_look_s = self.least_s
@@ -72,14 +86,16 @@ class LoopWindow:
             return True
         is_same = self._first is not None and self._first[0] == now[0]
         taken = now[1] - self._first[1] if is_same and self._first is not None else now[1]
-        is_slow = elapsed_s >= SLOW_LOOP_SECONDS.value
+        is_slow = elapsed_s >= self._slow_s
         return taken >= (SLOW_LOOP_ELEMENTS.value if is_slow else LOOP_ELEMENTS.value)
 
-    def longer(self, folder: Path) -> LoopWindow | None:
-        """Return a longer window if this one shows too few whole steps.
+    def longer(self, folder: Path, age_s: float = -math.inf, writing_s: float = 0.0) -> LoopWindow | None:
+        """Return a longer window if this one shows too few whole steps, and there is time for it.
 
         Args:
             folder: Where the profile of this window was written.
+            age_s: Seconds of the run until now that count for the time until the first verdict.
+            writing_s: How long the profile was written.
         """
         if self._seconds is not None or self._is_longest:
             return None
@@ -90,7 +106,13 @@ class LoopWindow:
         if requests is None or requests >= SLOW_LOOP_ELEMENTS.value:
             return None
         wanted = (SLOW_LOOP_ELEMENTS.value + 1) / max(1, requests)  # one more, because the first may come late
-        return LoopWindow(self._track, None, min(REOPENED_LOOP_FACTOR.value, wanted, most) * self.least_s)
+        least_s = min(REOPENED_LOOP_FACTOR.value, wanted, most) * self.least_s
+        left_s = seconds_left(age_s, self.least_s / (requests + 1), writing_s)
+        if left_s < least_s and requests >= LEAST_LOOP_REQUESTS.value:
+            if left_s <= self.least_s:
+                return None  # few steps, but a verdict
+            least_s = left_s
+        return LoopWindow(self._track, None, least_s, age_s, writing_s)
 
 
 def requests_in(folder: Path, enough: int) -> int | None:

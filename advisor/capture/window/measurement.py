@@ -47,6 +47,10 @@ class Capture:
             return None
         return self.profile_bytes / BYTES_PER_EVENT.value / self.window.steps
 
+    def has_steps_of(self, track: Track | None) -> bool:
+        """Whether the profile holds at least one step of this consumer."""
+        return self.track is track and self.window.steps > 0 and self.profile_bytes > 0
+
 
 class Measurement:
     """An open window. Opening it takes a millisecond, closing it as long as it takes to write the profile.
@@ -75,7 +79,8 @@ class Measurement:
         self._plain_models: tuple[IteratorModel, ...] = ()
         self.unprofiled = ""
         """Why there is no profile, in one sentence; empty if there is one."""
-        self._folder, self._track, self._tracks = folder, track, tracks
+        self.track = track
+        self._folder, self._tracks = folder, tracks
         self._profiler, self._sampler = profiler, sampler
         self._is_sampling = False
         self._models: dict[str, Any] = model_nodes(tracks)
@@ -90,10 +95,10 @@ class Measurement:
 
     def end_plain(self) -> None:
         """End the stretch without the profiler. Call `start_profiler` next."""
-        if self._track is not None:
+        if self.track is not None:
             end = Snapshot.take(self._start)
-            self._plain = end, self._probe.stop(), self._track.count - self._warmup_steps
-            self.first_step = self._track.count
+            self._plain = end, self._probe.stop(), self.track.count - self._warmup_steps
+            self.first_step = self.track.count
             self._plain_models = model_deltas(self._tracks, self._models)
 
     def start_profiler(self) -> None:
@@ -109,20 +114,30 @@ class Measurement:
                 self._is_sampling = True
         self._profiled = Snapshot.take()
 
-    def add_plain_to(self, capture: Capture) -> Capture:
-        """Add the steps without the profiler to an earlier capture, for a script that ended before the profiler started.
+    def add_plain_to(self, capture: Capture, closed_by: str | None = None) -> Capture:
+        """Add the steps without the profiler to an earlier capture, for a run that ends before the profiler is started again.
+
+        Args:
+            capture: The earlier one, with its profile.
+            closed_by: Reason recorded in the `Window`; None: that of the earlier capture.
 
         Returns:
             The completed capture, or `capture` itself if too few steps were measured or they belong to another consumer.
         """
         self.end_plain()
-        if self._plain is None or self._plain[2] < PLAIN_MIN_STEPS.value or capture.track is not self._track:
+        if self._plain is None or self._plain[2] < PLAIN_MIN_STEPS.value or capture.track is not self.track:
             return capture
-        end, _, steps = self._plain
+        end, gil_wait_share, steps = self._plain
         window = replace(
-            capture.window, plain_start_ns=self._start.time_ns, plain_end_ns=end.time_ns, plain_steps=steps
+            capture.window,
+            warmup_steps=self._warmup_steps,
+            closed_by=closed_by or capture.window.closed_by,
+            plain_start_ns=self._start.time_ns,
+            plain_end_ns=end.time_ns,
+            plain_steps=steps,
         )
-        return replace(capture, window=window, plain_models=self._plain_models)
+        usage = usage_between(self._start, end, gil_wait_share)
+        return replace(capture, window=window, usage=usage, plain_models=self._plain_models)
 
     def abandon(self) -> None:
         """Discard the window, and the profile if the profiler is running."""
@@ -146,7 +161,7 @@ class Measurement:
         usage_end, plain_steps = end, 0
         if self._plain is not None:
             usage_end, gil_wait_share, plain_steps = self._plain
-        track = self._track
+        track = self.track
         steps = 0 if track is None or track.is_loop else max(0, track.count - self.first_step)
         on_saving(steps)
         models = model_deltas(self._tracks, self._models)

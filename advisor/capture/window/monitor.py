@@ -6,7 +6,7 @@ Out: the best `Capture`; then a `StopScript` at the next boundary.
 States: idle -> trial -> pause -> plain -> open -> closed. The trial is a short profile that starts after two steps, so that there
 is a measurement even if the script ends soon. During the pause, the buffers that filled up while the trial was written drain.
 Trial and pause are skipped if the user sets the warm-up. In state `plain`, steps are timed without the profiler; in state `open`,
-with it.
+with it. State `open` is skipped if there is no time for it: the trial's profile is the one of the run then.
 """
 
 from __future__ import annotations
@@ -197,8 +197,8 @@ class Monitor:
                     self._open(track, "plain")
             case "pause" if is_settled and self._has_drained(track, now):
                 self._open(track, "plain")
-            case "plain" if self._measurement:
-                self._profile_if_timed(track, self._measurement, now)
+            case "plain" if self._measurement and self._profile_if_timed(track, self._measurement, now):
+                return self._after_close(track, now)
             case "open" if self._measurement and self._loop is None and self._is_closed(track, self._measurement, now):
                 return self._after_close(track, now)
         if self._state not in ("plain", "open"):
@@ -214,19 +214,39 @@ class Monitor:
         """The time until the window has to be closed. There is no limit if the user has set others."""
         if not self._limits.is_adaptive or not self._is_profiling:
             return TimeLeft()
-        start_ns = max(self._made_ns, track.first_ns - int(COUNTED_START_S.value * 1e9))
-        return time_left((now - start_ns) / 1e9, track.durations(max(1, track.count - MIN_STEPS.value)))
+        steps_ns = track.durations(max(1, track.count - MIN_STEPS.value))
+        return time_left(self._age_s(track.first_ns, now), steps_ns, self._writing_s)
 
-    def _profile_if_timed(self, track: Track, measurement: Measurement, now: int) -> None:
+    def _age_s(self, first_ns: int, now: int) -> float:
+        """Seconds of the run that count for the time until the first verdict; `first_ns`: when its loop began."""
+        return (now - max(self._made_ns, first_ns - int(COUNTED_START_S.value * 1e9))) / 1e9
+
+    def _profile_if_timed(self, track: Track, measurement: Measurement, now: int) -> bool:
+        """Start the profiler if enough steps were timed, or close the window if it is too late; return whether it was closed."""
         elapsed_s = (now - measurement.start_ns) / 1e9
         self._report("timing", track.count - measurement.first_step, self._limits.steps)
         if self._limits.is_too_early(track.count - measurement.first_step, elapsed_s):
-            return
-        if self._limits.is_timed(track.durations(measurement.first_step), elapsed_s, self._time_left(track, now)):
+            return False
+        left = self._time_left(track, now)
+        if self._limits.is_timed(track.durations(measurement.first_step), elapsed_s, left):
+            if left.is_over and self._finish_with_trial(measurement):
+                return True
             measurement.end_plain()
             measurement.start_profiler()
             self._state = "open"
             self._check_at_step = math.inf if self._limits.steps is None else track.count + self._limits.steps
+        return False
+
+    def _finish_with_trial(self, measurement: Measurement) -> bool:
+        """End the window after the stretch without the profiler, if the trial has profiled a step; return whether it has."""
+        trial = self.capture
+        if trial is None or not trial.has_steps_of(measurement.track):
+            return False
+        self.capture = measurement.add_plain_to(trial, "seconds")
+        measurement.abandon()
+        self._measurement, self._state, self._closed_ns = None, "closed", time.time_ns()
+        self._on_measured()
+        return True
 
     def _is_closed(self, track: Track, measurement: Measurement, now: int) -> bool:
         """Close the window if enough was measured; return whether it was."""
@@ -443,12 +463,21 @@ class Monitor:
         call.track.is_loop = True
         self.leader = call.track
         self._open(call.track, "open")
-        self._loop = LoopWindow(call.track, self._limits.seconds)
+        self._loop = LoopWindow(call.track, self._limits.seconds, age_s=self._loop_age_s(), writing_s=self._writing_s)
 
     def _longer_loop(self, folder: Path) -> LoopWindow | None:
         """The window that follows the one on a loop whose profile is in `folder`, if no iterator ran in that one."""
         loop, self._loop = self._loop, None
-        return loop.longer(folder) if loop is not None and self._long_calls.is_in(self.leader) else None
+        if loop is None or not self._long_calls.is_in(self.leader):
+            return None
+        return loop.longer(folder, self._loop_age_s(), self._writing_s)
+
+    def _loop_age_s(self) -> float:
+        """As `_age_s`, for the loop inside a tf.function that the window follows; there is no limit if the user set others."""
+        if not self._limits.is_adaptive:
+            return -math.inf
+        began_ns = [call.start_ns for call in self._long_calls.now() if call.track is self.leader]
+        return self._age_s(min(began_ns, default=self._made_ns), time.time_ns())
 
     def _stop_from_outside(self, call: LongCall | None) -> None:
         if call is not None and self.watchdog is not None:

@@ -100,7 +100,11 @@ VERDICT_STEPS = Constant(12, "steps")
 AFTER_WINDOW_S = Constant(
     8.0, "s", "The profile is written, exit handlers run, the profile is read and the report is written.", TWO_CORES
 )
-"""Part of it that is kept for what follows the window."""
+"""Part of it that is kept for what follows the window ..."""
+AFTER_WINDOW_FACTOR = Constant(
+    3.0, "factor", "Chosen: the window's profile is written, read and analysed, and is seldom smaller than the trial's."
+)
+"""... or this many times as long as the trial's profile was written, if that is longer."""
 COUNTED_START_S = Constant(30.0, "s", "A script that takes longer to start misses the limit whatever is measured.")
 """At most this much of the time before the first step counts."""
 SHORT_SECONDS = Constant(3.0, "s", "More steps than `MIN_STEPS` fit into it unless they are slow.")
@@ -158,6 +162,8 @@ MAX_LOOP_SECONDS = Constant(60.0, "s")
 """... but no longer than this."""
 REOPENED_LOOP_FACTOR = Constant(4.0, "factor")
 """A window with fewer requests than `SLOW_LOOP_ELEMENTS` is followed by one that is this many times as long."""
+LEAST_LOOP_REQUESTS = Constant(2, "requests", "A whole step lies between them: without one there is no verdict.")
+"""A window that has shown so many requests is not followed by another one after the time until the first verdict."""
 LOOP_GRACE_S = Constant(5.0, "s")
 """Time for a loop inside TensorFlow, which cannot be interrupted, to return by itself ..."""
 LONG_LOOP_GRACE_S = Constant(20.0, "s")

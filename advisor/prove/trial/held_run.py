@@ -17,6 +17,7 @@ import msgspec
 from advisor.capture.request import Progress
 from advisor.capture.script_runner import one_line
 from advisor.capture.session import is_seeded
+from advisor.model.calls import Site
 from advisor.model.codec import decode_message
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit
@@ -61,6 +62,8 @@ class HeldRun(CountedRun):
         self._matching = CallMatching(message.consumer, message.calls)
         self._written = WrittenFiles()
         self._texts: TextAnswers | None = None
+        self._consumed_at: Site | None = None
+        """Where the script reads the dataset at which it is held; None if that is unknown."""
 
     def run(self) -> int:
         """Run the script and return its exit code."""
@@ -117,7 +120,8 @@ class HeldRun(CountedRun):
                 )
                 return Tried(trial)
             case Profile():
-                runner.profile(self._edits(request.edits), request.out, self._recorded, request.as_if_step_ns)
+                edits, step_ns = self._edits(request.edits), request.as_if_step_ns
+                runner.profile(edits, request.out, self._recorded, step_ns, self._consumed_at if step_ns else None)
                 return Profiled()
             case CompareNumbers():
                 edits, numbered = self._edits(request.edits), self._edits(request.numbered)

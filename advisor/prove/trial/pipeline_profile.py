@@ -21,6 +21,7 @@ from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.profiler import Profiler
 from advisor.capture.window.schedule import Limits
 from advisor.host.machine import describe_host
+from advisor.model.calls import Site
 from advisor.model.codec import encode
 from advisor.model.recording import Recording, ScriptExit, Usage
 from advisor.model.run_folder import write_whole
@@ -37,6 +38,7 @@ def profile_pipeline(
     facts: dict[str, Any],
     report: Callable[[str, int, int | None], None],
     as_if_step_ns: int = 0,
+    consumed_at: Site | None = None,
 ) -> None:
     """Iterate over the dataset until the rules of `advisor.capture.window.schedule` close the profiled window.
 
@@ -48,6 +50,7 @@ def profile_pipeline(
         facts: Further fields of the `Recording`: target, argv, cwd, is_seeded.
         report: Called with (phase, steps so far, expected number of steps).
         as_if_step_ns: Length of the wait after each element; 0 for none.
+        consumed_at: Where the script reads the dataset; None: where it was made.
 
     Raises:
         CannotMeasure: The pipeline produces no elements, or ends before a window could be profiled.
@@ -70,7 +73,7 @@ def profile_pipeline(
     )
     monitor.profiler = Profiler(tf)
     call = recorder.call(call_id)
-    track = tracks.at("for", call.site if call is not None else None, None)
+    track = tracks.at("for", consumed_at or (call.site if call is not None else None), None)
     track.call_id = work.output_id(call_id)
     track.saw_tape = True  # marks it as the training loop, so that the window does not wait for another one
     _consume(work.dataset(call_id), track, monitor, as_if_step_ns / 1e9)

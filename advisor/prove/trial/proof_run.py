@@ -34,6 +34,8 @@ class ProofRun(HeldRun):
         """Hold the script here if this is what it is to be held at."""
         if not self._is_wanted(call):
             return
+        track = self._consumption.current_track()
+        self._consumed_at = track.site if track is not None else self._recorder.finder.place(sys._getframe(2)).site
         self._recorder.is_open = False
         self._monitor.switch_off()
         self._is_counting = False

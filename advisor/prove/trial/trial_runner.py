@@ -26,7 +26,7 @@ from advisor.host.calibration.proof import (
     SIBLING_S,
 )
 from advisor.host.machine import memory_bytes
-from advisor.model.calls import INFINITE_CARDINALITY, Call
+from advisor.model.calls import INFINITE_CARDINALITY, Call, Site
 from advisor.model.finding import BuildOnce, Edit, InsertAfter, MoveAfter, Remove, Safety
 from advisor.model.units import format_bytes
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, Side, measure
@@ -255,7 +255,12 @@ class TrialRunner:
         return _too_big(_bytes_held([cache.dataset for cache in new if not cache.is_inside]))
 
     def profile(
-        self, edits: tuple[Edit, ...], out: Path, facts: Callable[[], dict[str, Any]], as_if_step_ns: int = 0
+        self,
+        edits: tuple[Edit, ...],
+        out: Path,
+        facts: Callable[[], dict[str, Any]],
+        as_if_step_ns: int = 0,
+        consumed_at: Site | None = None,
     ) -> None:
         """Profile the pipeline with these edits in isolation.
 
@@ -264,6 +269,7 @@ class TrialRunner:
             out: The run folder; created if needed.
             facts: Returns further fields of the `Recording`, see `profile_pipeline`.
             as_if_step_ns: Length of the wait after each element.
+            consumed_at: Where the script reads the dataset; None: where it was made.
 
         Raises:
             CannotMeasure: The pipeline does not reach a steady state, or ends before a window could be profiled.
@@ -276,7 +282,7 @@ class TrialRunner:
         self._report("profiling", 0, None)
         side.prepare(lambda: self._report("warming up", 0, None))
         side.close()
-        profile_pipeline(self._recorder, work, self._call_id, out, facts(), self._report, as_if_step_ns)
+        profile_pipeline(self._recorder, work, self._call_id, out, facts(), self._report, as_if_step_ns, consumed_at)
 
 
 def _adds_cache(edit: Edit) -> bool:

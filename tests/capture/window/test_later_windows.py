@@ -8,33 +8,10 @@ from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.window.later_windows import LaterWindows
 from advisor.capture.window.schedule import Limits
 from advisor.host.calibration.window import FOLLOW_AFTER_S, LATER_LIMIT_S, LATER_SECONDS, LOOP_SECONDS
-from tests.capture.window.monitors import quiet_monitor
+from tests.capture.window.monitors import Sessions, quiet_monitor
 
 S = 1_000_000_000
 START = 1_000_000 * S
-
-
-class Sessions:
-    """Stands in for the `Profiler`: counts sessions and writes a profile."""
-
-    def __init__(self):
-        self.is_running = self.is_users_running = False
-        self.started = self.saved = 0
-        self.folder = None
-
-    def start(self, folder):
-        assert not self.is_running
-        self.is_running, self.folder = True, folder
-        self.started += 1
-        return True
-
-    def stop(self, save=True):
-        if self.is_running and save:
-            path = self.folder / "plugins" / "profile" / "now" / "host.xplane.pb"
-            path.parent.mkdir(parents=True)
-            path.write_bytes(bytes(2500))
-            self.saved += 1
-        self.is_running = False
 
 
 class Run:

@@ -7,6 +7,7 @@ import pytest
 from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.window.loop_window import LoopWindow, requests_in
 from advisor.host.calibration.window import (
+    AFTER_WINDOW_S,
     BYTES_PER_EVENT,
     LOOP_ELEMENTS,
     LOOP_SECONDS,
@@ -14,6 +15,8 @@ from advisor.host.calibration.window import (
     MAX_LOOP_SECONDS,
     SLOW_LOOP_ELEMENTS,
     SLOW_LOOP_SECONDS,
+    VERDICT_SECONDS,
+    VERDICT_STEPS,
 )
 from advisor.model.settings import Settings
 from advisor.workflows.analyze import analyze_run
@@ -120,6 +123,39 @@ def test_slow_steps_need_fewer_elements(taken, seconds, is_over, track, tmp_path
     assert window.is_over(seconds) is is_over
     if seconds == MAX_LOOP_SECONDS.value:
         assert window.longer(profile(tmp_path, b"matmul")) is None, "it was as long as a window may be"
+
+
+@pytest.mark.parametrize("is_model_seen", [True, False])
+@pytest.mark.parametrize("age_s", [5.0, 25.0, 40.0])
+@pytest.mark.parametrize("step_s", [0.1, 0.7, 1.5, 3.0, 4.5, 7.0, 12.0, 30.0])
+def test_a_loop_has_a_verdict_after_a_minute_or_twelve_steps(
+    step_s, age_s, is_model_seen, track, tmp_path, monkeypatch
+):
+    """Whether the iterator's elements are counted, or only the requests in a written profile."""
+    now, opened = age_s, age_s
+
+    def taken(since):
+        return int(now / step_s) - int(since / step_s)
+
+    monkeypatch.setattr(
+        "advisor.capture.window.loop_window.elements_produced",
+        lambda track: (1, int(now / step_s)) if is_model_seen else None,
+    )
+    monkeypatch.setattr(
+        "advisor.capture.window.loop_window.requests_in", lambda folder, enough: min(enough, taken(opened))
+    )
+    window, requests = LoopWindow(track, None, age_s=age_s), 0
+    while window is not None:
+        opened = now
+        while not window.is_over(now - opened):
+            now += 0.2
+        requests = taken(opened)
+        now += 0.5  # the profile is written
+        window = window.longer(tmp_path, now, 0.5)
+    assert requests >= 2, "a whole step"
+    assert now + AFTER_WINDOW_S.value <= max(VERDICT_SECONDS.value, VERDICT_STEPS.value * step_s) + 3 * step_s + 1
+    if age_s == 5.0 and step_s <= 7.0:
+        assert requests >= SLOW_LOOP_ELEMENTS.value, "there is time for more than the least"
 
 
 SLOW_STEPS = """

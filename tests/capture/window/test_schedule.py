@@ -13,6 +13,7 @@ from advisor.capture.stop_script import StopScript
 from advisor.capture.window.schedule import Limits, half_width, has_drained
 from advisor.capture.window.time_left import TimeLeft, time_left
 from advisor.host.calibration.window import (
+    AFTER_WINDOW_FACTOR,
     AFTER_WINDOW_S,
     MAX_SECONDS,
     MIN_SECONDS,
@@ -23,7 +24,7 @@ from advisor.host.calibration.window import (
     VERDICT_SECONDS,
     VERDICT_STEPS,
 )
-from tests.capture.window.monitors import quiet_monitor
+from tests.capture.window.monitors import Sessions, quiet_monitor
 
 STEADY = [10_000_000] * 50
 
@@ -85,6 +86,48 @@ def test_a_verdict_takes_a_minute_or_twelve_steps(step_s, start_s, tmp_path, mon
         assert window.plain_steps >= MIN_STEPS.value <= window.steps, "fast steps take no time"
 
 
+@pytest.mark.parametrize(
+    ("step_s", "start_s", "writing_s", "is_early"),
+    [
+        (5.0, 5.0, 0.5, False),
+        (5.0, 30.0, 0.5, True),
+        (5.0, 15.0, 0.9, False),
+        (5.0, 15.0, 4.0, True),
+        (0.9, 60.0, 0.1, False),
+        (20.0, 60.0, 1.0, False),
+    ],
+)
+def test_without_time_for_another_profile_that_of_the_trial_is_kept(
+    step_s, start_s, writing_s, is_early, tmp_path, monkeypatch
+):
+    now = 1_000_000_000_000
+    monkeypatch.setattr("time.time_ns", lambda: now)
+
+    def write():
+        nonlocal now
+        now += int(writing_s * 1e9)
+
+    tracks = Tracks()
+    track = tracks.at("keras.fit", None, None)
+    monitor = quiet_monitor(tmp_path, tracks)
+    profiler = Sessions(write)
+    monitor.profiler = profiler  # type: ignore[assignment]
+    now += int(start_s * 1e9)
+    with pytest.raises(StopScript):
+        while track.count < 1000:
+            monitor.boundary(track)
+            now += int(step_s * 1e9)
+    assert monitor.capture is not None
+    window = monitor.capture.window
+    assert profiler.saved == (1 if is_early else 2)
+    assert window.is_profile_early is is_early and window.closed_by == "seconds"
+    assert window.plain_steps >= 3 and window.steps >= 1
+    assert window.warmup_steps + window.plain_steps + (0 if is_early else window.steps) == track.count
+    assert window.plain_start_ns < window.plain_end_ns == (now if is_early else window.start_ns)
+    monitor.settle()
+    assert len(list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))) == 1
+
+
 def test_without_time_slow_steps_are_measured_in_the_fewest_steps():
     over, enough = TimeLeft(-5.0, 4.0), TimeLeft(100.0, 4.0)
     slow = [4_000_000_000] * 3
@@ -108,6 +151,12 @@ def test_the_time_left_is_that_of_a_minute_or_of_twelve_steps():
     assert time_left(20.0, [2_000_000_000] * 3) == TimeLeft(60 - 20 - AFTER_WINDOW_S.value, 2.0)
     assert time_left(20.0, [10_000_000_000, 1, 10_000_000_000]) == TimeLeft(120 - 20 - AFTER_WINDOW_S.value, 10.0)
     assert time_left(20.0, []).has_step_before(10**6), "the first step says nothing"
+
+
+def test_writing_the_profile_takes_its_share_of_the_time():
+    step = [2_000_000_000]
+    assert time_left(20.0, step, 1.0) == time_left(20.0, step)
+    assert time_left(20.0, step, 10.0).seconds == 60 - 20 - AFTER_WINDOW_FACTOR.value * 10.0
 
 
 def test_steps_are_timed_before_the_profiler_starts():

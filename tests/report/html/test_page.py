@@ -207,6 +207,15 @@ def test_limits_and_the_plan_stand_below_the_findings():
     assert "all cores together" in text
 
 
+def test_headroom_is_on_the_first_page_as_in_the_text():
+    report = real_report("zip_filter")
+    headroom = {"sentence": "The input pipeline alone delivers 412 elements/s (measured).", "measured_ns": None}
+    report["outlook"]["headroom"] = headroom
+    for level, measured_ns, is_shown in (("none", None, True), ("high", None, False), ("high", 2.4e6, True)):
+        report["verdict"]["level"], headroom["measured_ns"] = level, measured_ns
+        assert (headroom["sentence"] in section(report_to_html(report).decode(), "verdict")) is is_shown
+
+
 def test_only_an_input_bound_run_has_a_bottleneck_on_its_first_page():
     report = real_report("interleave_map")
     assert "<h2>Bottleneck</h2>" in section(report_to_html(report).decode(), "verdict")
