@@ -97,6 +97,7 @@ class SplittableMap(Rule):
         left = {iterator_id: 1 - part for iterator_id, part in saved_work(analysis, pipeline, feeding).items()}
         left[iterator.id] = 1 - share * min(1.0, iterator.function_ns / max(1, iterator.busy_ns))
         ops = costly_fixed_ops(iterator, call)
+        later = predict_speedup(analysis, pipeline, left, left)
         line = call.function.random_site if call.function else None
         where = f" from line {line.line} on" if line else ""
         return self.finding(
@@ -107,7 +108,7 @@ class SplittableMap(Rule):
             f"epoch. {how(split)}",
             call=call,
             iterator=iterator,
-            prediction=predict_speedup(analysis, pipeline, left, left),
+            prediction=replace(later, first_pass=1.0) if later is not None else None,
             memory_bytes=split.bytes,
             fix=split.fix,
             evidence=(

@@ -7,6 +7,8 @@ import pytest
 from advisor.engine import LoadedRule, load_rules
 from advisor.engine.examples import check_example
 from advisor.engine.explanation import SECTIONS
+from advisor.engine.run import run_rules
+from advisor.model.finding import InsertAfter
 from advisor.model.settings import Settings
 
 RULES = load_rules([], Settings())
@@ -33,3 +35,17 @@ def test_rule_is_complete(loaded: LoadedRule):
     if loaded.id not in VERDICTS:
         assert any(example.is_finding for example in loaded.examples)
     assert loaded.path.name == loaded.id.replace("-", "_") + ".py"
+
+
+def test_a_cache_is_never_said_to_help_the_first_pass():
+    adding = set()
+    for loaded in RULES:
+        for example in loaded.examples:
+            for finding in run_rules(example.pipeline.analysis, [loaded], Settings()).findings:
+                edits = finding.fix.edits if finding.fix is not None else ()
+                adds_cache = any(isinstance(edit, InsertAfter) and edit.method == "cache" for edit in edits)
+                is_advice = finding.fix is None and "cache between" in finding.title
+                if finding.prediction is not None and (adds_cache or is_advice):
+                    adding.add(loaded.id)
+                    assert finding.is_delayed, f"{loaded.id}: {finding.title}"
+    assert {"repeated-work", "repeated-work-on-disk", "splittable-map"} <= adding
