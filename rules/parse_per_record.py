@@ -23,6 +23,7 @@ from advisor.rule import (
     label,
     place,
     predict_speedup,
+    record_parser,
     vectorizing_fix,
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
@@ -33,12 +34,7 @@ PARSERS = {
     "ParseSingleExample": "tf.io.parse_example",
     "DecodeCSV": "tf.io.decode_csv",
 }
-"""Op type -> the function that parses a batch of records in one call."""
-
-COSTLIER = frozenset(
-    {"DecodeJpeg", "DecodePng", "DecodeImage", "DecodeAndCropJpeg", "DecodeBmp", "DecodeGif", "DecodeWav", "DecodeWebP"}
-)
-"""Decoders that accept a single element: a function with one of these ops cannot be moved after the batch."""
+"""Op type (see `record_parser`) -> the function that parses a batch of records in one call."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +52,8 @@ class ParsePerRecord(Rule):
     depend on the shape of the columns. Any other function, such as one with `parse_single_example`, is called through
     `tf.vectorized_map`, if all its ops can process a batch; TensorFlow then parses the batch in one call. This edit is
     kept only if real elements are the same, bit for bit. Otherwise the finding is advice: `parse_example` accepts a
-    batch of records.
+    batch of records. A function that also draws random numbers, or whose results a `padded_batch` takes, is left to
+    `vectorizable-map`.
 
     ## When not to
     When the function also contains ops that work on a single element, such as `decode_jpeg`; nothing is reported in
@@ -77,7 +74,7 @@ class ParsePerRecord(Rule):
             return
         for iterator in pipeline.iterators:
             call = next((call for call in iterator.calls if call.method == "map"), None)
-            parser = parser_of(call) if call else None
+            parser = record_parser(call) if call else None
             batched = batch_behind(pipeline, iterator)
             size = batched.arguments.get("batch_size") if batched else None
             if (
@@ -114,14 +111,6 @@ class ParsePerRecord(Rule):
                     Evidence("batch_size", size, "records"),
                 ),
             )
-
-
-def parser_of(call: Call) -> str | None:
-    """The op type of the parser; None if there is none, or if another op requires single elements."""
-    ops = call.function.ops if call.function else {}
-    if COSTLIER.intersection(ops) or (call.function and (call.function.python_ops or call.function.random_ops)):
-        return None
-    return next((op for op in PARSERS if op in ops), None)
 
 
 def fix_of(analysis: Analysis, call: Call, batched: Call) -> Fix | None:

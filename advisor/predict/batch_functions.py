@@ -34,6 +34,11 @@ _UNBATCHED_SPECS = (
 """Elements that `batch` or `tf.vectorized_map` handles otherwise than tensors."""
 _SHAPE = re.compile(r"shape=\(([^)]*)\)")
 _SPEC = re.compile(r"TensorSpec\(shape=\([^)]*\), dtype=[^,)]*(?:, name=[^)]*)?\)")
+_PARSERS = ("ParseExample", "ParseExampleV2", "ParseSingleExample", "DecodeCSV")
+_SINGLE_DECODERS = frozenset({
+    "DecodeJpeg", "DecodePng", "DecodeImage", "DecodeAndCropJpeg", "DecodeBmp", "DecodeGif", "DecodeWav", "DecodeWebP",
+})  # fmt: skip
+"""Decoders that accept a single element: a function with one of these ops cannot be moved after the batch."""
 _HELD_OUTPUTS = 2
 """Results of a batch that exist at once: an op's input and output."""
 
@@ -63,6 +68,22 @@ def vectorizing_fix(analysis: Analysis, call: Call, batched: Call) -> Fix | None
     has_branches = bool(BRANCHING_OPS.intersection(call.function.ops))
     safety = Safety.RERANDOMIZED if call.function.random_ops else Safety.EXACT
     return Fix((*moves, Vectorize(call.id)), safety, is_auto=not has_branches)
+
+
+def record_parser(call: Call) -> str | None:
+    """Return the op type with which a function parses records, if it does nothing that requires single elements.
+
+    Args:
+        call: A call with a function.
+
+    Returns:
+        One of `ParseExample`, `ParseExampleV2`, `ParseSingleExample` and `DecodeCSV`; None if there is none, or if the function
+        also decodes, draws random numbers or runs Python code.
+    """
+    function = call.function
+    if function is None or function.python_ops or function.random_ops or _SINGLE_DECODERS.intersection(function.ops):
+        return None
+    return next((op for op in _PARSERS if op in function.ops), None)
 
 
 def edits_to_batch_first(analysis: Analysis, call: Call, batched: Call) -> tuple[Edit, ...] | None:

@@ -10,6 +10,7 @@ from advisor.engine.explanation import SECTIONS
 from advisor.engine.run import run_rules
 from advisor.model.finding import InsertAfter
 from advisor.model.settings import Settings
+from advisor.testing import batch, map_, pipeline, source
 
 RULES = load_rules([], Settings())
 VERDICTS = {"not-input-bound", "host-saturated"}  # they only say what is so
@@ -49,3 +50,18 @@ def test_a_cache_is_never_said_to_help_the_first_pass():
                     adding.add(loaded.id)
                     assert finding.is_delayed, f"{loaded.id}: {finding.title}"
     assert {"repeated-work", "repeated-work-on-disk", "splittable-map"} <= adding
+
+
+@pytest.mark.parametrize(
+    ("ms", "op_share", "figures"),
+    [
+        (0.02, 0.9, "its ops take 90 % of the 20 us of a call"),
+        (0.3, 0.2, "its ops take 20 % of the 300 us of a call"),
+    ],
+)
+def test_an_elementwise_function_with_costly_calls_is_not_passed_over_in_silence(ms, op_share, figures):
+    scale = map_("scale", ms=ms, ops=("Cast", "Sub"), op_share=op_share, elementwise=True)
+    made = pipeline(source("Range"), scale, batch(1024), consumer_ms=1, cores=2)
+    report = run_rules(made.analysis, RULES, Settings())
+    rejected = {entry.rule: entry.reason for entry in report.rejected}
+    assert figures in rejected["scalar-map"]
