@@ -24,6 +24,7 @@ from advisor.predict.caching import (
     is_read_again,
     is_repeated_behind,
     movable_shuffles,
+    newly_saved_work,
     saved_work,
 )
 from advisor.predict.capacity import CoreUse, core_use, python_share
@@ -131,6 +132,7 @@ __all__ = [
     "measured_ns",
     "movable_shuffles",
     "nested_calls",
+    "newly_saved_work",
     "only_compile",
     "op_work",
     "overlap_factors",
