@@ -6,14 +6,18 @@ from dataclasses import dataclass, replace
 
 from advisor.model.units import format_ns, format_share
 from advisor.rule import (
+    NEAR_SHARE,
     Analysis,
     Call,
     Evidence,
     Finding,
     Fix,
     Iter,
+    Iterator,
     MoveAfter,
     Note,
+    Pipeline,
+    Rejected,
     Rule,
     Safety,
     batch_behind,
@@ -21,6 +25,7 @@ from advisor.rule import (
     is_cached_behind,
     is_editable,
     label,
+    linear_chain,
     place,
     predict_speedup,
     record_parser,
@@ -28,6 +33,7 @@ from advisor.rule import (
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
 
+_BATCHES = frozenset({"batch", "padded_batch", "ragged_batch"})
 PARSERS = {
     "ParseExample": "tf.io.parse_example",
     "ParseExampleV2": "tf.io.parse_example",
@@ -67,7 +73,7 @@ class ParsePerRecord(Rule):
     min_batch_size: int = 8
     """Records per batch. With fewer, few calls are saved."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each map that parses single records and contains no op that requires single elements."""
         pipeline = analysis.main
         if pipeline is None:
@@ -77,13 +83,10 @@ class ParsePerRecord(Rule):
             parser = record_parser(call) if call else None
             batched = batch_behind(pipeline, iterator)
             size = batched.arguments.get("batch_size") if batched else None
-            if (
-                call is None
-                or parser is None
-                or batched is None
-                or not isinstance(size, int)
-                or size < self.min_batch_size
-            ):
+            if call is None or parser is None:
+                continue
+            if batched is None or not isinstance(size, int) or size < self.min_batch_size:
+                yield from self._too_few(analysis, pipeline, iterator, call, size)
                 continue
             is_fused = any(fused.id == batched.id for fused in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)
@@ -111,6 +114,24 @@ class ParsePerRecord(Rule):
                     Evidence("batch_size", size, "records"),
                 ),
             )
+
+    def _too_few(
+        self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, size: object
+    ) -> Iter[Rejected]:
+        """Yield why a parser of single records stays as it is, unless it gets batches already or precedes a `padded_batch`."""
+        is_batched = any(other.method in _BATCHES for other in linear_chain(analysis, call)[1:])
+        is_padded = batch_behind(pipeline, iterator, ("padded_batch",)) is not None
+        if is_batched or is_padded or iterator.blame_share < NEAR_SHARE or is_cached_behind(analysis, pipeline, call):
+            return
+        reason = "no batch follows it, or another call between them works on single records"
+        if isinstance(size, int):
+            reason = f"with batches of {size}, few calls are saved"
+        yield self.rejected(
+            f"Batch before {label(call)} and parse whole batches",
+            reason,
+            call=call,
+            evidence=(Evidence("blame_share", iterator.blame_share, "share"),),
+        )
 
 
 def fix_of(analysis: Analysis, call: Call, batched: Call) -> Fix | None:

@@ -10,7 +10,7 @@ from advisor.engine.explanation import SECTIONS
 from advisor.engine.run import run_rules
 from advisor.model.finding import InsertAfter
 from advisor.model.settings import Settings
-from advisor.testing import batch, map_, pipeline, source
+from advisor.testing import batch, filter_, flat_map, map_, pipeline, source
 
 RULES = load_rules([], Settings())
 VERDICTS = {"not-input-bound", "host-saturated"}  # they only say what is so
@@ -65,3 +65,74 @@ def test_an_elementwise_function_with_costly_calls_is_not_passed_over_in_silence
     report = run_rules(made.analysis, RULES, Settings())
     rejected = {entry.rule: entry.reason for entry in report.rejected}
     assert figures in rejected["scalar-map"]
+
+
+_PARSER = {"ParseExampleV2": 0.6, "Pack": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("rule", "made", "reason"),
+    [
+        (
+            "map-inside-interleave",
+            pipeline(
+                source("ListFiles", elements=8),
+                flat_map(source(), map_("decode", ms=1)),
+                batch(32),
+                consumer_ms=5,
+                cores=4,
+                busy_cores=4,
+            ),
+            "no core is free",
+        ),
+        (
+            "parse-per-record",
+            pipeline(
+                source(), map_("parse", ms=0.1, op_shares=_PARSER), batch(4), consumer_ms=0.1, cores=2
+            ),
+            "with batches of 4",
+        ),
+        (
+            "late-filter",
+            pipeline(
+                source(),
+                map_("load", ms=3, unchanged=[(1, 1)]),
+                filter_("is_bright", ms=0.01, keep=0.25, reads=[0, 1]),
+                batch(16),
+                consumer_ms=5,
+                cores=4,
+            ),
+            "drops 75 % of its elements, but reads what the map makes",
+        ),
+        (
+            "late-filter",
+            pipeline(
+                source(),
+                map_("load", ms=3, unchanged=[(1, 1)]),
+                filter_("is_wanted", ms=0.01, keep=0.98, reads=[1]),
+                batch(16),
+                consumer_ms=5,
+                cores=4,
+            ),
+            "drops 2 % of its elements",
+        ),
+        (
+            "splittable-map",
+            pipeline(
+                source(),
+                map_("augment", ms=5, random=True, calls=8, op_shares={"Mul": 0.6, "Cast": 0.3}, fixed=["Cast"]),
+                batch(32),
+                consumer_ms=5,
+                epochs=3,
+            ),
+            "of the time of its ops is spent in deterministic ones",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_a_change_that_was_close_is_rejected_with_the_measurement(rule, made, reason):
+    loaded = [each for each in RULES if each.id == rule]
+    report = run_rules(made.analysis, loaded, Settings())
+    assert not report.findings
+    assert any(reason in entry.reason for entry in report.rejected), report.rejected
+    assert all(entry.evidence and entry.site is not None for entry in report.rejected)
