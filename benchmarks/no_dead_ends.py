@@ -2,8 +2,8 @@
 
     python benchmarks/no_dead_ends.py [--only NAME] [--write-docs]
 
-In: `examples/*.py`, `benchmarks/bottlenecks/*.py` and `benchmarks/by_hand/written/*.py`, which are to have an entry under "What to
-change" if their verdict is input-bound; `benchmarks/healthy/*.py` and `examples/tuned.py`, which are to have none.  Out: the
+In: `examples/*.py`, `benchmarks/bottlenecks/*.py` and `benchmarks/by_hand/written/*.py`, which are to have an entry under "What
+to change" if their verdict is input-bound; `benchmarks/healthy/*.py` and `examples/tuned.py`, which are to have none.  Out: the
 verdict and the entries of each; exit code 1 if one has no entry, or a healthy one has one of the rule `next-step`.
 
 Each script is analysed by `advisor analyze` in a separate process, with a short window.
