@@ -104,7 +104,8 @@ def analyze(case: Case, out: Path) -> dict[str, Any] | None:
         "-",
         str(case.script),
     ]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "examples"), "TF_CPP_MIN_LOG_LEVEL": "2"}
+    modules = os.pathsep.join((str(ROOT / "examples"), str(ROOT / "benchmarks" / "by_hand")))
+    environment = {**os.environ, "PYTHONPATH": modules, "TF_CPP_MIN_LOG_LEVEL": "2"}
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
         print(done.stderr, file=sys.stderr)

@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import msgspec
 from published import machine_sentence, write_section
 from worth import percentile
 
@@ -80,6 +81,21 @@ def augment(x):
     return tf.image.random_saturation(tf.image.random_hue(x, 0.1), 0.8, 1.2)
 data = images.map(decode).map(augment).batch(32, drop_remainder=True)
 {LOOP}""",
+    "a function that decodes and augments": f"""{SHORT}
+def load(image):
+    image = tf.image.resize(tf.io.decode_png(image, channels=3), [96, 96]) / 255.0
+    return tf.image.random_flip_left_right(image)
+data = images.map(load).batch(32, drop_remainder=True)
+{LOOP}""",
+    "a dataset made in every epoch": f"""{SHORT}
+train_step(tf.zeros([32, 96, 96, 3]))
+began = time.perf_counter()
+for epoch in range(EPOCHS):
+    data = images.map(decode).cache().batch(32, drop_remainder=True)
+    for x in data:
+        train_step(x)
+print("EPOCHS_S", time.perf_counter() - began)
+""",
     "Keras fit": f"""{SHORT}
 model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)])
 model.compile("sgd", "mse")
@@ -110,6 +126,8 @@ class Row:
     """(value, low, high) over the whole run; None if the number of passes is unknown."""
     measured: tuple[float, ...]
     """Time of all epochs as written over that with the plan, one per turn."""
+    problem: str = ""
+    """Why the plan could not be written; empty if it could, or if there is none."""
 
     @property
     def gain(self) -> float | None:
@@ -136,6 +154,7 @@ class Row:
         )
         error = "" if self.error is None else f"{self.error:+.0%}"
         fixes = ", ".join(self.fixes) or "none proposed"
+        fixes += f" (not written: {self.problem})" if self.problem else ""
         return f"| {self.script} | {self.epochs} | {fixes} | {self.basis} | {predicted} | {measured} | {error} |"
 
 
@@ -151,17 +170,18 @@ def judge(name: str, text: str, epochs: int, turns: int, folder: Path) -> Row:
         passes, basis = (None, "unknown") if over is None else (over.passes, over.basis)
         return Row(name, epochs, (), passes, basis, None, ())
     findings = [report.findings[place] for place in plan.findings]
+    rules = tuple(finding.rule for finding in findings)
     calls = {call.id: call for call in report.analysis.calls}
     patch = patch_for(combine([finding.fix for finding in findings if finding.fix], calls), calls, folder)
     if isinstance(patch, CannotRewrite):
-        raise SystemExit(f"{name}: {patch.reason}")
+        return Row(name, epochs, rules, *_predicted(plan.over_run), (), patch.reason)
     fixed.write_bytes(patch.after()[str(script.resolve())])
     ratios = []
     for turn in range(turns):
         sides = (script, fixed) if turn % 2 else (fixed, script)
         seconds = {path: run(path, epochs) for path in sides}
         ratios.append(seconds[script] / seconds[fixed])
-    return Row(name, epochs, tuple(finding.rule for finding in findings), *_predicted(plan.over_run), tuple(ratios))
+    return Row(name, epochs, rules, *_predicted(plan.over_run), tuple(ratios))
 
 
 def _predicted(gain: RunGain | None) -> tuple[float | None, str, tuple[float, float, float] | None]:
@@ -205,12 +225,17 @@ def main() -> None:
     parser.add_argument("--epochs", default="1,2,3,10", help="numbers of epochs")
     parser.add_argument("--turns", type=int, default=3, help="runs of each script as written and as fixed")
     parser.add_argument("--only", action="append", choices=[*SCRIPTS], help="this script; can be repeated")
-    parser.add_argument("--results", type=Path, help="write the rows as JSON after each of them")
+    parser.add_argument("--results", type=Path, help="the rows as JSON: those in it are kept, new ones added")
     parser.add_argument("--write-docs", action="store_true", help="write the table into docs/benchmarks.md")
     options = parser.parse_args()
     rows: list[Row] = []
+    if options.results is not None and options.results.exists():
+        rows = msgspec.json.decode(options.results.read_bytes(), type=list[Row])
+    done = {(row.script, row.epochs) for row in rows}
     for name in options.only or SCRIPTS:
         for epochs in map(int, options.epochs.split(",")):
+            if (name, epochs) in done:
+                continue
             with tempfile.TemporaryDirectory(prefix="whole-run-") as folder:
                 rows.append(judge(name, SCRIPTS[name], epochs, options.turns, Path(folder)))
             print(rows[-1].line(), flush=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from advisor.model.units import format_share
 from advisor.rule import (
+    NEAR_SHARE,
     Analysis,
     Call,
     Evidence,
@@ -16,6 +17,7 @@ from advisor.rule import (
     MoveAfter,
     Note,
     Pipeline,
+    Rejected,
     Rule,
     Safety,
     catalog,
@@ -41,9 +43,11 @@ class LateFilter(Rule):
     ## What the fix does
     It moves the map after the filter. A finding requires that the graphs of both functions show that the filter is
     independent of the map: every component read by the filter passes through the map unchanged, at the same position.
-    The remaining elements and their order stay the same; a map that draws random numbers draws different ones. Because
-    the filter must also accept the unmapped form of all other components, the fix is applied only on request and
-    verified on real elements.
+    The remaining elements and their order stay the same; a map that draws random numbers draws different ones. The
+    fix is tried unasked if both functions are known to be pure and the map changes neither the types nor the shapes of
+    its components. Otherwise TensorFlow traces the filter again, for the unmapped form of the other components: its
+    Python code may refuse this form, or decide by it (`if image.shape.rank == 3`), which compared elements need not
+    show. In that case the fix is tried only on request and verified on real elements.
 
     ## When not to
     When the filter depends on the output of the map.
@@ -55,7 +59,7 @@ class LateFilter(Rule):
     min_dropped_share: float = 0.1
     """Share of the elements that the filter drops. With less, the saving is negligible."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each filter directly preceded by maps that it does not depend on."""
         pipeline = analysis.main
         if pipeline is None:
@@ -63,11 +67,16 @@ class LateFilter(Rule):
         for iterator in pipeline.iterators:
             call = next((call for call in iterator.calls if call.method == "filter"), None)
             dropped = dropped_share(pipeline, iterator)
-            if call is None or dropped is None or dropped < self.min_dropped_share:
+            if call is None or dropped is None:
                 continue
             maps = independent_maps(analysis, call)
             costs = [it for map_call in maps for it in iterators_of_call(pipeline, map_call)]
-            if not maps or not costs or is_cached_behind(analysis, pipeline, call):
+            if is_cached_behind(analysis, pipeline, call):
+                continue
+            if not maps or dropped < self.min_dropped_share:
+                yield from self._staying(analysis, pipeline, call, dropped, maps)
+                continue
+            if not costs:
                 continue
             kept = {it.id: 1 - dropped for it in costs}
             share = sum(it.blame_share for it in costs)
@@ -84,12 +93,34 @@ class LateFilter(Rule):
                 call=call,
                 iterator=iterator,
                 prediction=predict_speedup(analysis, pipeline, kept, kept),
-                fix=Fix(edits, safety, is_auto=False) if all(is_editable(edited) for edited in (call, *maps)) else None,
+                fix=Fix(edits, safety, is_auto=is_retraced_alike(analysis, call, maps))
+                if all(is_editable(edited) for edited in (call, *maps))
+                else None,
                 evidence=(
                     Evidence("blame_share", share, "share"),
                     Evidence("dropped_share", dropped, "share"),
                 ),
             )
+
+    def _staying(
+        self, analysis: Analysis, pipeline: Pipeline, call: Call, dropped: float, maps: tuple[Call, ...]
+    ) -> Iter[Rejected]:
+        """Yield why a costly map directly before a filter stays there, unless the filter drops nothing."""
+        before = linear_chain(analysis, call)[1:2]
+        share = sum(it.blame_share for other in before for it in iterators_of_call(pipeline, other))
+        if not before or before[0].method != "map" or share < NEAR_SHARE or dropped <= 0:
+            return
+        reason = f"the filter drops {format_share(dropped)} of its elements"
+        if not maps:
+            is_known = call.function is not None and call.function.used_inputs is not None
+            what = "reads what the map makes" if is_known else "may read what the map makes"
+            reason = f"{reason}, but {what}"
+        yield self.rejected(
+            f"Filter before {label(before[0])}",
+            reason,
+            call=call,
+            evidence=(Evidence("blame_share", share, "share"), Evidence("dropped_share", dropped, "share")),
+        )
 
 
 def dropped_share(pipeline: Pipeline, iterator: Iterator) -> float | None:
@@ -104,6 +135,28 @@ def dropped_share(pipeline: Pipeline, iterator: Iterator) -> float | None:
     if isinstance(passed, int) and isinstance(dropped, int) and passed + dropped > 0:
         return dropped / (passed + dropped)
     return None
+
+
+def is_retraced_alike(analysis: Analysis, call: Call, maps: tuple[Call, ...]) -> bool:
+    """Whether a filter is known to be the same function before the maps as after them, and all of them are pure.
+
+    Args:
+        analysis: The analysis.
+        call: The filter.
+        maps: The maps directly before it, nearest first, on which it does not depend.
+    """
+    chain = linear_chain(analysis, call)
+    specs = {other.element_spec for other in chain[1 : len(maps) + 2]}
+    is_known = len(chain) > len(maps) + 1 and len(specs) == 1 and not any(not s or s.endswith("…") for s in specs)
+    return is_known and all(
+        each.function is not None
+        and each.function.is_traced
+        and not each.function.is_stateful
+        and each.function.stateful_ops == ()
+        and not (each.function.random_ops or each.function.python_ops)
+        and not (each.function.resources or each.function.captured)
+        for each in (call, *maps)
+    )
 
 
 def independent_maps(analysis: Analysis, call: Call) -> tuple[Call, ...]:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from advisor.model.units import format_share
 from advisor.rule import (
+    NEAR_SHARE,
     Analysis,
     Call,
     CoreUse,
@@ -15,6 +16,7 @@ from advisor.rule import (
     Iterator,
     Note,
     Pipeline,
+    Rejected,
     Rule,
     core_use,
     hoist,
@@ -63,16 +65,30 @@ class MapInsideInterleave(Rule):
     processes. With fewer, further parallel calls have no core to run on. The prediction decides whether they are
     worthwhile."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each map inside a function that processes one element at a time and is waited for."""
         pipeline = analysis.main
         use = core_use(analysis, pipeline) if pipeline else None
-        if pipeline is None or use is None or use.free < self.min_free_cores:
+        if pipeline is None or use is None:
             return
         for iterator in pipeline.iterators:
             calls = tuple(call for call in serial_maps(iterator) if call.nested_in is not None)
-            if calls and not (iterator.python_ns and python_share(analysis, pipeline)):
+            if not calls:
+                continue
+            has_python = bool(iterator.python_ns and python_share(analysis, pipeline))
+            if use.free >= self.min_free_cores and not has_python:
                 yield self._advice(analysis, pipeline, iterator, calls, use)
+            elif iterator.blame_share >= NEAR_SHARE:
+                lock = "its function runs Python code, and one thread at a time holds the interpreter lock"
+                yield self.rejected(
+                    f"Parallelise {label(calls[0])}",
+                    lock if has_python else f"no core is free for further calls: {use.sentence}",
+                    call=calls[0],
+                    evidence=(
+                        Evidence("blame_share", iterator.blame_share, "share"),
+                        Evidence("free_cores", use.free, "cores"),
+                    ),
+                )
 
     def _advice(
         self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, calls: tuple[Call, ...], use: CoreUse

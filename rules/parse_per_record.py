@@ -6,14 +6,18 @@ from dataclasses import dataclass, replace
 
 from advisor.model.units import format_ns, format_share
 from advisor.rule import (
+    NEAR_SHARE,
     Analysis,
     Call,
     Evidence,
     Finding,
     Fix,
     Iter,
+    Iterator,
     MoveAfter,
     Note,
+    Pipeline,
+    Rejected,
     Rule,
     Safety,
     batch_behind,
@@ -21,24 +25,22 @@ from advisor.rule import (
     is_cached_behind,
     is_editable,
     label,
+    linear_chain,
     place,
     predict_speedup,
+    record_parser,
     vectorizing_fix,
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
 
+_BATCHES = frozenset({"batch", "padded_batch", "ragged_batch"})
 PARSERS = {
     "ParseExample": "tf.io.parse_example",
     "ParseExampleV2": "tf.io.parse_example",
     "ParseSingleExample": "tf.io.parse_example",
     "DecodeCSV": "tf.io.decode_csv",
 }
-"""Op type -> the function that parses a batch of records in one call."""
-
-COSTLIER = frozenset(
-    {"DecodeJpeg", "DecodePng", "DecodeImage", "DecodeAndCropJpeg", "DecodeBmp", "DecodeGif", "DecodeWav", "DecodeWebP"}
-)
-"""Decoders that accept a single element: a function with one of these ops cannot be moved after the batch."""
+"""Op type (see `record_parser`) -> the function that parses a batch of records in one call."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,8 @@ class ParsePerRecord(Rule):
     depend on the shape of the columns. Any other function, such as one with `parse_single_example`, is called through
     `tf.vectorized_map`, if all its ops can process a batch; TensorFlow then parses the batch in one call. This edit is
     kept only if real elements are the same, bit for bit. Otherwise the finding is advice: `parse_example` accepts a
-    batch of records.
+    batch of records. A function that also draws random numbers, or whose results a `padded_batch` takes, is left to
+    `vectorizable-map`.
 
     ## When not to
     When the function also contains ops that work on a single element, such as `decode_jpeg`; nothing is reported in
@@ -70,23 +73,20 @@ class ParsePerRecord(Rule):
     min_batch_size: int = 8
     """Records per batch. With fewer, few calls are saved."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each map that parses single records and contains no op that requires single elements."""
         pipeline = analysis.main
         if pipeline is None:
             return
         for iterator in pipeline.iterators:
             call = next((call for call in iterator.calls if call.method == "map"), None)
-            parser = parser_of(call) if call else None
+            parser = record_parser(call) if call else None
             batched = batch_behind(pipeline, iterator)
             size = batched.arguments.get("batch_size") if batched else None
-            if (
-                call is None
-                or parser is None
-                or batched is None
-                or not isinstance(size, int)
-                or size < self.min_batch_size
-            ):
+            if call is None or parser is None:
+                continue
+            if batched is None or not isinstance(size, int) or size < self.min_batch_size:
+                yield from self._too_few(analysis, pipeline, iterator, call, size)
                 continue
             is_fused = any(fused.id == batched.id for fused in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)
@@ -115,13 +115,23 @@ class ParsePerRecord(Rule):
                 ),
             )
 
-
-def parser_of(call: Call) -> str | None:
-    """The op type of the parser; None if there is none, or if another op requires single elements."""
-    ops = call.function.ops if call.function else {}
-    if COSTLIER.intersection(ops) or (call.function and (call.function.python_ops or call.function.random_ops)):
-        return None
-    return next((op for op in PARSERS if op in ops), None)
+    def _too_few(
+        self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, size: object
+    ) -> Iter[Rejected]:
+        """Yield why a parser of single records stays as it is, unless it gets batches already or precedes a `padded_batch`."""
+        is_batched = any(other.method in _BATCHES for other in linear_chain(analysis, call)[1:])
+        is_padded = batch_behind(pipeline, iterator, ("padded_batch",)) is not None
+        if is_batched or is_padded or iterator.blame_share < NEAR_SHARE or is_cached_behind(analysis, pipeline, call):
+            return
+        reason = "no batch follows it, or another call between them works on single records"
+        if isinstance(size, int):
+            reason = f"with batches of {size}, few calls are saved"
+        yield self.rejected(
+            f"Batch before {label(call)} and parse whole batches",
+            reason,
+            call=call,
+            evidence=(Evidence("blame_share", iterator.blame_share, "share"),),
+        )
 
 
 def fix_of(analysis: Analysis, call: Call, batched: Call) -> Fix | None:

@@ -83,9 +83,9 @@ class RepeatedWorkOnDisk(Rule):
         if chosen is None or chosen.prediction.value <= in_memory / 0.9:
             return
         break_even = payoff(analysis, pipeline, chosen, self._rate(analysis))
-        prediction = chosen.prediction
-        if break_even is not None:  # the first epoch also writes the file
-            prediction = replace(prediction, first_pass=break_even.epoch_ns / break_even.first_epoch_ns)
+        # The first epoch also writes the file; how long that takes is unknown if the length of an epoch is.
+        first = 1.0 if break_even is None else break_even.epoch_ns / break_even.first_epoch_ns
+        prediction = replace(chosen.prediction, first_pass=first)
         call = chosen.call
         yield self.finding(
             f"Cache after {label(call)} on disk",

@@ -23,6 +23,7 @@ from advisor.rule import (
     batch_behind,
     catalog,
     edits_to_batch_first,
+    is_cached_behind,
     is_editable,
     label,
     padding_obstacle,
@@ -84,26 +85,24 @@ class ScalarMap(Rule):
             is_fused = any(fused.id == batched.id for fused in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)
             op_share = sum(op.total_ns for op in iterator.ops) / iterator.busy_ns if iterator.busy_ns else 1.0
-            if not calls or size < self.min_batch_size or op_share > self.max_op_share:
+            if not calls or size < self.min_batch_size or is_cached_behind(analysis, pipeline, call):
                 continue
             call_ns = iterator.busy_ns / calls
-            if call_ns > self.max_call_us * 1_000:
+            obstacle = None
+            if edits is None:
+                obstacle = place_obstacle(analysis, call, batched)
+            elif op_share > self.max_op_share or call_ns > self.max_call_us * 1_000:
+                obstacle = f"its ops take {format_share(op_share)} of the {format_ns(call_ns)} of a call"
+                obstacle += ", and one call per batch is only sure to save the rest"
+            if obstacle is not None:
+                if iterator.blame_share >= NEAR_SHARE:
+                    share = Evidence("op_share", op_share, "share")
+                    blame = Evidence("blame_share", iterator.blame_share, "share")
+                    yield self.rejected(f"Batch before {label(call)}", obstacle, call=call, evidence=(blame, share))
                 continue
             if edits is None:
-                yield from self._padded(analysis, iterator, call, batched)
                 continue
             yield self._advice(analysis, pipeline, iterator, call, batched, edits, size, call_ns, op_share)
-
-    def _padded(self, analysis: Analysis, iterator: Iterator, call: Call, batched: Call) -> Iter[Rejected]:
-        """Yield why a map stays before a `padded_batch`."""
-        obstacle = padding_obstacle(analysis, call, batched) if batched.method == "padded_batch" else None
-        if obstacle is not None and iterator.blame_share >= NEAR_SHARE:
-            yield self.rejected(
-                f"Batch before {label(call)}",
-                obstacle,
-                call=call,
-                evidence=(Evidence("blame_share", iterator.blame_share, "share"),),
-            )
 
     def _advice(
         self,
@@ -145,6 +144,13 @@ class ScalarMap(Rule):
                 Evidence("batch_size", size, "elements"),
             ),
         )
+
+
+def place_obstacle(analysis: Analysis, call: Call, batched: Call) -> str | None:
+    """Why a map of element-wise ops stays before its batch, as a clause."""
+    if batched.method == "padded_batch":
+        return padding_obstacle(analysis, call, batched)
+    return "its elements may differ in shape, or another call between it and the batch works on single elements"
 
 
 def is_elementwise(call: Call) -> bool:

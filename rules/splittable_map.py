@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
+    NEAR_SHARE,
     Analysis,
     Call,
     Evidence,
@@ -15,20 +16,22 @@ from advisor.rule import (
     Iterator,
     Note,
     Pipeline,
+    Rejected,
     Rule,
     Split,
     cache_obstacles,
+    cache_places,
     calls_behind,
     is_read_again,
     is_repeated_behind,
     label,
     linear_chain,
+    newly_saved_work,
     place,
     predict_speedup,
-    saved_work,
     split_of,
 )
-from advisor.testing import batch, cache, fires, map_, pipeline, shuffle, silent, source
+from advisor.testing import batch, cache, fires, map_, pipeline, shuffle, silent, source, take
 
 
 @dataclass(frozen=True)
@@ -45,7 +48,7 @@ class SplittableMap(Rule):
     own, followed by a cache, and a second map applies the rest: `.map(load_cached).cache().map(load)`. The first
     function returns the values that the rest uses, and the second one takes them as parameters. A cut inside a
     statement is possible where one call is the argument of another: `augment(decode(x))`. Shuffles before the map move
-    after the cache.
+    after the cache. A cache before the map that feeds nothing else moves there.
 
     The lines are taken from the traced graph of the function. The fix is kept only if the two halves in one function
     have the same graph as the original, op by op, if the first half contains no op that may compute something else the
@@ -71,7 +74,7 @@ class SplittableMap(Rule):
     max_memory_share: float = 0.5
     """Share of the free memory that the cache may take, as in `repeated-work`."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each random map that spends most of its time on deterministic work."""
         pipeline = analysis.main
         if pipeline is None:
@@ -80,10 +83,26 @@ class SplittableMap(Rule):
             call = next((call for call in iterator.calls if call.method == "map" and call.nested_in is None), None)
             if call is None or call.function is None or not call.function.random_ops or call.function.python_ops:
                 continue
-            share = fixed_share(iterator, call)
-            if share < self.min_fixed_share or not is_splittable(analysis, pipeline, call):
+            if not is_cache_missing(analysis, pipeline, call):
                 continue
-            yield self._advice(analysis, pipeline, iterator, call, share)
+            share = fixed_share(iterator, call)
+            obstacle = cache_obstacle(analysis, pipeline, call)
+            if obstacle is None and share < self.min_fixed_share:
+                obstacle = f"only {format_share(share)} of the time of its ops is spent in deterministic ones"
+            if obstacle is None:
+                yield self._advice(analysis, pipeline, iterator, call, share)
+            elif iterator.blame_share >= NEAR_SHARE and share >= NEAR_SHARE:
+                line = call.function.random_site.line if call.function.random_site is not None else None
+                where = f"; an author would cut it at line {line}" if line is not None else ""
+                yield self.rejected(
+                    f"Split {label(call)} in two and cache between them",
+                    f"{obstacle}{where}",
+                    call=call,
+                    evidence=(
+                        Evidence("blame_share", iterator.blame_share, "share"),
+                        Evidence("fixed_share", share, "share"),
+                    ),
+                )
 
     def _advice(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, share: float) -> Finding:
         free = analysis.host.memory_free_bytes if analysis.host is not None else 0
@@ -94,9 +113,10 @@ class SplittableMap(Rule):
         if split.fix is not None:
             share = before
         feeding = linear_chain(analysis, call)[1]
-        left = {iterator_id: 1 - part for iterator_id, part in saved_work(analysis, pipeline, feeding).items()}
+        left = {iterator_id: 1 - part for iterator_id, part in newly_saved_work(analysis, pipeline, feeding).items()}
         left[iterator.id] = 1 - share * min(1.0, iterator.function_ns / max(1, iterator.busy_ns))
         ops = costly_fixed_ops(iterator, call)
+        later = predict_speedup(analysis, pipeline, left, left)
         line = call.function.random_site if call.function else None
         where = f" from line {line.line} on" if line else ""
         return self.finding(
@@ -107,8 +127,8 @@ class SplittableMap(Rule):
             f"epoch. {how(split)}",
             call=call,
             iterator=iterator,
-            prediction=predict_speedup(analysis, pipeline, left, left),
-            memory_bytes=split.bytes,
+            prediction=replace(later, first_pass=1.0) if later is not None else None,
+            memory_bytes=split.added_bytes,
             fix=split.fix,
             evidence=(
                 Evidence("blame_share", iterator.blame_share, "share"),
@@ -133,18 +153,32 @@ def how(split: Split) -> str:
     else:
         size = f", {format_bytes(split.element_bytes)} per element"
         size += f" and {format_bytes(split.bytes)} per epoch" if split.bytes is not None else ""
+    if split.replaced is not None:
+        size += f". The cache at {place(split.replaced)} moves there"
     relying = f" The cache assumes that {', and that '.join(split.fix.assumptions)}." if split.fix.assumptions else ""
     return f"It is cut at line {split.line}; the first half passes on {values}{size}.{relying}"
 
 
-def is_splittable(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
-    """Whether a cache before the random part would be read again, and no cache or random call precedes it."""
-    chain = linear_chain(analysis, call)
-    after = calls_behind(analysis, pipeline, call)
-    if len(chain) < 2 or any(other.method in ("cache", "snapshot", "take") for other in (*chain, *after)):
-        return False
+def is_cache_missing(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
+    """Whether a cache before the random part would be read again, and none behind it stores the results already."""
+    is_stored = any(other.method in ("cache", "snapshot") for other in calls_behind(analysis, pipeline, call))
     is_again = is_read_again(analysis, pipeline, call) or is_repeated_behind(analysis, pipeline, call)
-    return is_again and all(obstacle.kind == "order" for obstacle in cache_obstacles(analysis, chain[1]))
+    return is_again and not is_stored and len(linear_chain(analysis, call)) > 1
+
+
+def cache_obstacle(analysis: Analysis, pipeline: Pipeline, call: Call) -> str | None:
+    """Why a cache before the random part would be of no use or would change the data, as a clause; None if it would do good.
+
+    A cache before the map is no obstacle: the new one replaces it, or takes what is computed from its elements.
+    """
+    for obstacle in cache_obstacles(analysis, linear_chain(analysis, call)[1]):
+        if obstacle.kind != "order":
+            return f"{obstacle.call.method} at {place(obstacle.call)} {obstacle.reason}"
+    if any(candidate.call.id == call.id for candidate in cache_places(analysis, pipeline)):
+        return None
+    cut = next((other for other in calls_behind(analysis, pipeline, call) if other.method.startswith("take")), None)
+    where = f", because {cut.method} at {place(cut)} ends the pass early" if cut is not None else ""
+    return f"a cache after its first half would not be read to its end in every epoch{where}"
 
 
 def fixed_share(iterator: Iterator, call: Call) -> float:
@@ -216,17 +250,48 @@ EXAMPLES = (
         ),
         because="the random part dominates the cost",
     ),
+    fires(
+        pipeline(
+            source(),
+            cache(),
+            map_("load_and_augment", ms=5, random=True, calls=8, op_shares=_DECODE, fixed=["DecodeJpeg"]),
+            batch(32),
+            consumer_ms=5,
+            epochs=3,
+        )
+    ),
+    fires(
+        pipeline(
+            source(),
+            take(5_000),
+            map_("load_and_augment", ms=5, random=True, calls=8, op_shares=_DECODE, fixed=["DecodeJpeg"]),
+            batch(32),
+            consumer_ms=5,
+            epochs=3,
+        )
+    ),
+    silent(
+        pipeline(
+            source(),
+            map_("load_and_augment", ms=5, random=True, calls=8, op_shares=_DECODE, fixed=["DecodeJpeg"]),
+            take(100),
+            batch(32),
+            consumer_ms=5,
+            epochs=3,
+        ),
+        because="take ends the epoch early, and an incomplete cache is discarded",
+    ),
     silent(
         pipeline(
             source(),
             map_("decode", ms=5),
             cache(),
-            map_("augment", ms=5, random=True, calls=8, op_shares=_DECODE, fixed=["DecodeJpeg"]),
+            map_("augment", ms=5, random=True, calls=8, op_shares={"RandomUniform": 0.7, "Mul": 0.2}, fixed=["Cast"]),
             batch(32),
             consumer_ms=5,
             epochs=3,
         ),
-        because="there is a cache before it: the work is already split",
+        because="the costly deterministic work precedes a cache: the work is already split",
     ),
     silent(
         pipeline(

@@ -18,11 +18,13 @@ from advisor.rule import (
     Rejected,
     Rule,
     batch_behind,
+    catalog,
     is_cached_behind,
     is_editable,
     label,
     place,
     predict_speedup,
+    record_parser,
     vectorized_bytes,
     vectorizing_fix,
     vectorizing_obstacle,
@@ -30,9 +32,6 @@ from advisor.rule import (
 from advisor.testing import batch, fires, interleave, map_, padded_batch, pipeline, prefetch, shuffle, silent, source
 
 BATCHES = frozenset({"batch", "padded_batch"})
-
-PARSERS = frozenset({"ParseExample", "ParseExampleV2", "ParseSingleExample", "DecodeCSV"})
-"""Ops of functions that the rule `parse-per-record` reports."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class VectorizableMap(Rule):
             size = batched.arguments.get("batch_size") if batched is not None else None
             if call is None or batched is None or not isinstance(size, int) or size < self.min_batch_size:
                 continue
-            if not iterator.elements or is_covered(call) or is_cached_behind(analysis, pipeline, call):
+            if not iterator.elements or is_covered(call, batched) or is_cached_behind(analysis, pipeline, call):
                 continue
             yield from self._advice(analysis, pipeline, iterator, call, batched, size)
 
@@ -127,17 +126,18 @@ class VectorizableMap(Rule):
         )
 
 
-def is_covered(call: Call) -> bool:
-    """Whether `scalar-map` (element-wise functions) or `parse-per-record` reports this map."""
+def is_covered(call: Call, batched: Call) -> bool:
+    """Whether `scalar-map` (element-wise functions) or `parse-per-record` reports this map, or says why not."""
     function = call.function
-    if function is None or PARSERS.intersection(function.ops):
+    if function is None or (batched.method == "batch" and record_parser(call) is not None):
         return True
-    return (
-        function.is_elementwise is True and not function.random_ops
-    )  # drawn as it is, a batch would share its numbers
+    known = catalog.ELEMENTWISE_OPS | catalog.ELEMENT_SPLITTING_OPS | catalog.BATCH_FORM_OPS
+    is_plain = function.is_elementwise is True and bool(function.ops) and known.issuperset(function.ops)
+    return is_plain and not function.random_ops  # drawn as it is, a batch would share its numbers
 
 
 _NORMALIZE = ("Mean", "SquaredDifference", "Sqrt", "Sub", "RealDiv")
+_RECORD = "TensorSpec(shape=(), dtype=tf.string, name=None)"
 _ROW = "TensorSpec(shape=(32,), dtype=tf.float32, name=None)"
 _BATCH = "TensorSpec(shape=(None, 32), dtype=tf.float32, name=None)"
 _PAIR = f"({_ROW}, TensorSpec(shape=(), dtype=tf.int64, name=None))"
@@ -276,6 +276,48 @@ EXAMPLES = (
             cores=2,
         ),
         because="the function returns rows of several lengths, which are padded",
+    ),
+    fires(
+        pipeline(
+            source(spec=_RECORD),
+            map_("parse", ms=0.1, op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}, random=True),
+            batch(128),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="ds = ds.batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(parse), rows, "
+        "fallback_to_while_loop=False))\n",
+    ),
+    fires(
+        pipeline(
+            source(spec=_RECORD),
+            map_("parse", ms=0.1, op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}, spec=_ROW),
+            padded_batch(128, bytes=16_384, spec=_BATCH),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="ds = ds.padded_batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(parse), rows, "
+        "fallback_to_while_loop=False))\n",
+    ),
+    silent(
+        pipeline(
+            source(spec=_RECORD),
+            map_("parse", ms=0.1, op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}),
+            batch(128),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="parse-per-record reports functions that parse and draw no random numbers",
+    ),
+    silent(
+        pipeline(
+            source(spec=_RECORD),
+            map_("parse", ms=0.3, op_shares={"ParseExampleV2": 0.1, "DecodeJpeg": 0.6}, random=True),
+            batch(128),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="decoding an image has no vectorised form",
     ),
     silent(
         pipeline(

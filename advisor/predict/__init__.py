@@ -6,7 +6,13 @@ limits (`demand`), the best set of changes (`best_plan`), cores and the GIL (`ca
 composition of the training step (`training_step`) and its changes (`step_changes`). See docs/predictions.md.
 """
 
-from advisor.predict.batch_functions import edits_to_batch_first, padding_obstacle, vectorized_bytes, vectorizing_fix
+from advisor.predict.batch_functions import (
+    edits_to_batch_first,
+    padding_obstacle,
+    record_parser,
+    vectorized_bytes,
+    vectorizing_fix,
+)
 from advisor.predict.built_once import BuiltOnce, built_once
 from advisor.predict.cache_break_even import Payoff, payoff
 from advisor.predict.cache_size import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
@@ -18,6 +24,7 @@ from advisor.predict.caching import (
     is_read_again,
     is_repeated_behind,
     movable_shuffles,
+    newly_saved_work,
     saved_work,
 )
 from advisor.predict.capacity import CoreUse, core_use, python_share
@@ -125,6 +132,7 @@ __all__ = [
     "measured_ns",
     "movable_shuffles",
     "nested_calls",
+    "newly_saved_work",
     "only_compile",
     "op_work",
     "overlap_factors",
@@ -139,6 +147,7 @@ __all__ = [
     "product_work",
     "python_share",
     "read_from_disk",
+    "record_parser",
     "remade",
     "rows_per_step",
     "saved_work",

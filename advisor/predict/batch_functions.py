@@ -12,6 +12,7 @@ import re
 from advisor.model.calls import Call, FunctionFacts
 from advisor.model.catalog import ELEMENTWISE_OPS
 from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, Safety, Value, Vectorize
+from advisor.model.op_effects import is_dataset_op
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.vectorizable_ops import (
     BRANCHING_OPS,
@@ -21,7 +22,7 @@ from advisor.model.vectorizable_ops import (
     VECTORIZABLE_OPS,
 )
 from advisor.predict.cache_size import element_bytes
-from advisor.predict.structure import STAYING, linear_chain, upstream_calls, users_inside
+from advisor.predict.structure import STAYING, linear_chain, nested_calls, upstream_calls, users_inside
 
 _UNBATCHED_SPECS = (
     "RaggedTensorSpec",
@@ -34,6 +35,11 @@ _UNBATCHED_SPECS = (
 """Elements that `batch` or `tf.vectorized_map` handles otherwise than tensors."""
 _SHAPE = re.compile(r"shape=\(([^)]*)\)")
 _SPEC = re.compile(r"TensorSpec\(shape=\([^)]*\), dtype=[^,)]*(?:, name=[^)]*)?\)")
+_PARSERS = ("ParseExample", "ParseExampleV2", "ParseSingleExample", "DecodeCSV")
+_SINGLE_DECODERS = frozenset({
+    "DecodeJpeg", "DecodePng", "DecodeImage", "DecodeAndCropJpeg", "DecodeBmp", "DecodeGif", "DecodeWav", "DecodeWebP",
+})  # fmt: skip
+"""Decoders that accept a single element: a function with one of these ops cannot be moved after the batch."""
 _HELD_OUTPUTS = 2
 """Results of a batch that exist at once: an op's input and output."""
 
@@ -63,6 +69,22 @@ def vectorizing_fix(analysis: Analysis, call: Call, batched: Call) -> Fix | None
     has_branches = bool(BRANCHING_OPS.intersection(call.function.ops))
     safety = Safety.RERANDOMIZED if call.function.random_ops else Safety.EXACT
     return Fix((*moves, Vectorize(call.id)), safety, is_auto=not has_branches)
+
+
+def record_parser(call: Call) -> str | None:
+    """Return the op type with which a function parses records, if it does nothing that requires single elements.
+
+    Args:
+        call: A call with a function.
+
+    Returns:
+        One of `ParseExample`, `ParseExampleV2`, `ParseSingleExample` and `DecodeCSV`; None if there is none, or if the function
+        also decodes, draws random numbers or runs Python code.
+    """
+    function = call.function
+    if function is None or function.python_ops or function.random_ops or _SINGLE_DECODERS.intersection(function.ops):
+        return None
+    return next((op for op in _PARSERS if op in function.ops), None)
 
 
 def edits_to_batch_first(analysis: Analysis, call: Call, batched: Call) -> tuple[Edit, ...] | None:
@@ -165,6 +187,8 @@ def _makes_equal_shapes(analysis: Analysis, call: Call) -> bool:
     """Whether the results of a `map` have equal shapes, but not its elements (`tf.image.resize`)."""
     chain = linear_chain(analysis, call)
     elements, results = (_shapes(spec) for spec in (chain[1].element_spec if len(chain) > 1 else "", call.element_spec))
+    if _takes_full_windows(analysis, call):
+        return False
     is_open, is_open_after = (any("None" in shape for shape in shapes) for shapes in (elements, results))
     return is_open and bool(results) and not is_open_after
 
@@ -226,10 +250,29 @@ def _has_equal_elements(analysis: Analysis, call: Call) -> bool:
     """Whether all elements that the map takes are known to have the same shape, so that they can be batched before it."""
     chain = linear_chain(analysis, call)
     spec = chain[1].element_spec if len(chain) > 1 else ""
-    if not spec or spec.endswith("…") or any(kind in spec for kind in _UNBATCHED_SPECS):
+    if not spec or spec.endswith("…") or any(kind in spec for kind in _UNBATCHED_SPECS) or "<unknown>" in spec:
         return False
-    shapes = spec.replace("name=None", "")
-    return "None" not in shapes and "<unknown>" not in shapes
+    if _takes_full_windows(analysis, call):
+        shapes = _shapes(spec)
+        return bool(shapes) and all(shape and "None" not in shape[1:] for shape in shapes)
+    return "None" not in spec.replace("name=None", "")
+
+
+def _takes_full_windows(analysis: Analysis, call: Call) -> bool:
+    """Whether a `map` takes the elements of `window(n, drop_remainder=True).flat_map(lambda window: window.batch(n))`.
+
+    All have n rows, which TensorFlow does not know: their spec says None.
+    """
+    chain = linear_chain(analysis, call)
+    if len(chain) < 3 or call.nested_in is not None or chain[1].method != "flat_map" or chain[2].method != "window":
+        return False
+    size, function, inner = chain[2].arguments.get("size"), chain[1].function, nested_calls(analysis, chain[1])
+    is_constant = isinstance(size, int) and not isinstance(size, bool) and size > 0
+    if not is_constant or chain[2].arguments.get("drop_remainder") is not True:
+        return False
+    if function is None or not function.is_traced or not all(is_dataset_op(op) for op in function.ops):
+        return False
+    return [each.method for each in inner] == ["batch"] and inner[0].arguments.get("batch_size") == size
 
 
 def _skips_errors(analysis: Analysis, call: Call) -> bool:

@@ -220,6 +220,11 @@ def saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, 
     return _shares(analysis, pipeline, ids)
 
 
+def newly_saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, float]:
+    """Return what `saved_work` does, without the work that caches upstream of `call` save already."""
+    return _saved(analysis, pipeline, list(upstream_calls(analysis, call)))
+
+
 def movable_shuffles(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """Return the shuffles upstream of `call` if they are the only reason why epochs differ and can be moved after it."""
     feeding = upstream_calls(analysis, call)

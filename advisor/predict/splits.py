@@ -13,7 +13,17 @@ from pathlib import Path
 from typing import TypeVar
 
 from advisor.model.calls import Call, FunctionFacts
-from advisor.model.finding import Edit, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SplitFunction, SplitMap
+from advisor.model.finding import (
+    Edit,
+    Fix,
+    InsertAfter,
+    MoveAfter,
+    Remove,
+    Safety,
+    SetArgument,
+    SplitFunction,
+    SplitMap,
+)
 from advisor.model.op_effects import RESOURCE_READERS
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.regular_files import read_regular
@@ -48,6 +58,15 @@ class Split:
     """Size of these values for one element; None if unknown."""
     bytes: int | None = None
     """Size of the cache; None if unknown."""
+    replaced: Call | None = None
+    """The cache before the `map` that the new one replaces; None if there is none, or if it has to stay."""
+    replaced_bytes: int | None = None
+    """Size of that cache; None if there is none or if it is unknown."""
+
+    @property
+    def added_bytes(self) -> int | None:
+        """Memory that the cache takes in addition to the one it replaces; None if unknown."""
+        return None if self.bytes is None else max(0, self.bytes - (self.replaced_bytes or 0))
 
 
 def split_of(analysis: Analysis, pipeline: Pipeline, call: Call, max_bytes: float) -> Split:
@@ -84,10 +103,12 @@ def _with_fix(
     reason = reason_against_function(analysis, call, first)
     if reason is not None:
         return replace(split, reason=f"its first half {reason}")
-    if split.bytes is not None and split.bytes > max_bytes:
-        return replace(split, reason="what the first half passes on does not fit in memory")
-    if all(place.call.id != call.id for place in cache_places(analysis, pipeline)):
+    place = next((place for place in cache_places(analysis, pipeline) if place.call.id == call.id), None)
+    if place is None:
         return replace(split, reason="a cache there would not be read to its end in every epoch")
+    split = replace(split, replaced=place.replaced, replaced_bytes=place.replaced_bytes)
+    if split.added_bytes is not None and split.added_bytes > max_bytes:
+        return replace(split, reason="what the first half passes on does not fit in memory")
     is_unordered = call.arguments.get("deterministic") is False or any(
         other.options.get("deterministic") is False for other in analysis.calls
     )
@@ -115,8 +136,9 @@ def _with_fix(
         dict.fromkeys((*cache_assumptions(analysis, feeding), *assumptions_of_function(analysis, call, first)))
     )
     edit = split_edit(SplitMap, call, halves)
+    removed = () if split.replaced is None else (Remove(split.replaced.id),)
     fix = Fix(
-        (edit, *moves, InsertAfter(call.id, "cache")),
+        (edit, *moves, InsertAfter(call.id, "cache"), *removed),
         Safety.RERANDOMIZED if is_redrawn else Safety.EXACT,
         is_auto=split.bytes is not None and not assumptions,
         assumptions=assumptions,

@@ -299,3 +299,48 @@ def test_memory_counts_the_batches_in_work_and_a_shuffle_that_now_holds_larger_e
     iterator = next(it for it in pipeline_.iterators if any(c.id == call.id for c in it.calls))
     expected = (iterator.parallelism or 1) * 32 * (4_000 + 2 * 1_000) + 1_000 * 3_000
     assert vectorized_bytes(analysis, pipeline_, iterator, call, batched, 32) == expected
+
+
+WINDOW = "TensorSpec(shape=(None, 8), dtype=tf.float32, name=None)"
+FULL = {"size": 20, "shift": 1, "drop_remainder": True}
+
+
+def window_edits(
+    windows: dict[str, object], inner: tuple[str, ...] = ("batch",), size: int = 20, results: str = WINDOW, spec=WINDOW
+):
+    """The edits proposed for a map over `window(...).flat_map(lambda window: window.batch(size))`."""
+    rows = dataclasses.replace(MEAN, ops={"BatchDatasetV2": 1})
+    calls = [
+        Call("range", "range", None, element_spec=ROW),
+        Call("window", "window", None, ("range",), arguments=windows),
+        Call("flat_map", "flat_map", None, ("window",), function=rows, element_spec=spec),
+        *(Call(f"in{n}", m, None, nested_in="flat_map", arguments={"batch_size": size}) for n, m in enumerate(inner)),
+        Call("map", "map", None, ("flat_map",), function=MEAN, element_spec=results),
+        Call("batch", "batch", None, ("map",)),
+    ]
+    fix = fix_of(calls)
+    return fix.edits if fix is not None else None
+
+
+def test_full_windows_have_equal_shapes_although_their_spec_does_not_say_so():
+    edits = (MoveAfter("map", "batch"), Vectorize("map"))
+    assert window_edits(FULL) == edits
+    assert window_edits(FULL, results=ROW) == edits
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"windows": {"size": 20, "shift": 1}},
+        {"windows": FULL | {"drop_remainder": False}},
+        {"windows": FULL | {"drop_remainder": "<tensor bool ()>"}},
+        {"windows": FULL | {"size": "<tensor int64 ()>"}},
+        {"size": 16},
+        {"inner": ("take", "batch")},
+        {"inner": ("batch", "batch")},
+        {"inner": ("padded_batch",)},
+        {"spec": WINDOW.replace("8", "None")},
+    ],
+)
+def test_other_windows_may_differ_in_shape(changed):
+    assert window_edits(**{"windows": FULL, **changed}) is None

@@ -11,12 +11,12 @@ import pytest
 from advisor.engine.loader import load_rules
 from advisor.engine.run import run_rules
 from advisor.model.calls import Call, FunctionLine, Site
-from advisor.model.finding import InsertAfter, MoveAfter, Safety, SplitMap
+from advisor.model.finding import InsertAfter, MoveAfter, Remove, Safety, SplitMap
 from advisor.model.pipeline import Analysis
 from advisor.model.settings import Settings
 from advisor.model.state import CapturedResource
 from advisor.predict import split_of
-from advisor.testing import batch, map_, pipeline, shuffle, source
+from advisor.testing import batch, cache, map_, pipeline, shuffle, source, take
 
 SCRIPT = """\
 def load(file):
@@ -169,3 +169,21 @@ def test_the_finding_says_where_and_why_not(tmp_path):
         FunctionLine(4, "x", {"DecodeJpeg": 1}, False),
     )
     assert "most of the deterministic work follows that line" in finding(analysis_of(tmp_path, lines=late)).because
+
+
+def test_a_cache_before_the_map_moves_and_only_the_additional_memory_counts(tmp_path):
+    found = split(analysis_of(tmp_path, source(spec=SPEC, bytes=400), cache(), shuffle(), MAP, batch(32)))
+    assert found.fix is not None, found.reason
+    edit, move, added, removed = found.fix.edits
+    assert isinstance(edit, SplitMap) and isinstance(move, MoveAfter) and isinstance(added, InsertAfter)
+    assert found.replaced is not None and removed == Remove(found.replaced.id)
+    assert found.bytes is not None and found.added_bytes == found.bytes * 600 // 1_000
+
+
+def test_a_pass_that_ends_early_is_named_with_the_line_of_the_cut(tmp_path):
+    rule = [loaded for loaded in load_rules((), Settings()) if loaded.id == "splittable-map"]
+    report = run_rules(analysis_of(tmp_path, source(spec=SPEC), MAP, take(50), batch(32)), rule, Settings())
+    assert not report.findings
+    (rejected,) = report.rejected
+    assert "because take at train.py:" in rejected.reason and "would cut it at line 4" in rejected.reason
+    assert split(analysis_of(tmp_path, source(spec=SPEC), take(5_000), MAP, batch(32))).fix is not None

@@ -7,7 +7,10 @@ import pytest
 from advisor.engine import LoadedRule, load_rules
 from advisor.engine.examples import check_example
 from advisor.engine.explanation import SECTIONS
+from advisor.engine.run import run_rules
+from advisor.model.finding import InsertAfter
 from advisor.model.settings import Settings
+from advisor.testing import batch, filter_, flat_map, map_, pipeline, source
 
 RULES = load_rules([], Settings())
 VERDICTS = {"not-input-bound", "host-saturated"}  # they only say what is so
@@ -33,3 +36,103 @@ def test_rule_is_complete(loaded: LoadedRule):
     if loaded.id not in VERDICTS:
         assert any(example.is_finding for example in loaded.examples)
     assert loaded.path.name == loaded.id.replace("-", "_") + ".py"
+
+
+def test_a_cache_is_never_said_to_help_the_first_pass():
+    adding = set()
+    for loaded in RULES:
+        for example in loaded.examples:
+            for finding in run_rules(example.pipeline.analysis, [loaded], Settings()).findings:
+                edits = finding.fix.edits if finding.fix is not None else ()
+                adds_cache = any(isinstance(edit, InsertAfter) and edit.method == "cache" for edit in edits)
+                is_advice = finding.fix is None and "cache between" in finding.title
+                if finding.prediction is not None and (adds_cache or is_advice):
+                    adding.add(loaded.id)
+                    assert finding.is_delayed, f"{loaded.id}: {finding.title}"
+    assert {"repeated-work", "repeated-work-on-disk", "splittable-map"} <= adding
+
+
+@pytest.mark.parametrize(
+    ("ms", "op_share", "figures"),
+    [
+        (0.02, 0.9, "its ops take 90 % of the 20 us of a call"),
+        (0.3, 0.2, "its ops take 20 % of the 300 us of a call"),
+    ],
+)
+def test_an_elementwise_function_with_costly_calls_is_not_passed_over_in_silence(ms, op_share, figures):
+    scale = map_("scale", ms=ms, ops=("Cast", "Sub"), op_share=op_share, elementwise=True)
+    made = pipeline(source("Range"), scale, batch(1024), consumer_ms=1, cores=2)
+    report = run_rules(made.analysis, RULES, Settings())
+    rejected = {entry.rule: entry.reason for entry in report.rejected}
+    assert figures in rejected["scalar-map"]
+
+
+_PARSER = {"ParseExampleV2": 0.6, "Pack": 0.05}
+
+
+@pytest.mark.parametrize(
+    ("rule", "made", "reason"),
+    [
+        (
+            "map-inside-interleave",
+            pipeline(
+                source("ListFiles", elements=8),
+                flat_map(source(), map_("decode", ms=1)),
+                batch(32),
+                consumer_ms=5,
+                cores=4,
+                busy_cores=4,
+            ),
+            "no core is free",
+        ),
+        (
+            "parse-per-record",
+            pipeline(
+                source(), map_("parse", ms=0.1, op_shares=_PARSER), batch(4), consumer_ms=0.1, cores=2
+            ),
+            "with batches of 4",
+        ),
+        (
+            "late-filter",
+            pipeline(
+                source(),
+                map_("load", ms=3, unchanged=[(1, 1)]),
+                filter_("is_bright", ms=0.01, keep=0.25, reads=[0, 1]),
+                batch(16),
+                consumer_ms=5,
+                cores=4,
+            ),
+            "drops 75 % of its elements, but reads what the map makes",
+        ),
+        (
+            "late-filter",
+            pipeline(
+                source(),
+                map_("load", ms=3, unchanged=[(1, 1)]),
+                filter_("is_wanted", ms=0.01, keep=0.98, reads=[1]),
+                batch(16),
+                consumer_ms=5,
+                cores=4,
+            ),
+            "drops 2 % of its elements",
+        ),
+        (
+            "splittable-map",
+            pipeline(
+                source(),
+                map_("augment", ms=5, random=True, calls=8, op_shares={"Mul": 0.6, "Cast": 0.3}, fixed=["Cast"]),
+                batch(32),
+                consumer_ms=5,
+                epochs=3,
+            ),
+            "of the time of its ops is spent in deterministic ones",
+        ),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)  # fmt: skip
+def test_a_change_that_was_close_is_rejected_with_the_measurement(rule, made, reason):
+    loaded = [each for each in RULES if each.id == rule]
+    report = run_rules(made.analysis, loaded, Settings())
+    assert not report.findings
+    assert any(reason in entry.reason for entry in report.rejected), report.rejected
+    assert all(entry.evidence and entry.site is not None for entry in report.rejected)
