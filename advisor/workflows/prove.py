@@ -89,9 +89,8 @@ class _Findings:
     """What the phases have found."""
 
     compared: TextComparison
+    data: DataFacts
     speed: ChangeSpeed
-    loops: str = ""
-    """A difference of the loops around the training."""
     unseen: tuple[str, ...] = ()
     """Sentences on data that the training reads later."""
 
@@ -163,15 +162,29 @@ class _Proving:
         calls = [consumed_call(recording) for recording in recordings]
         with self._held(sides, calls, [recording.calls for recording in recordings]) as (before, after, control):
             compared = TextComparer(before, after, control, self._allowed).compare()
-        speed = self._measure(sides, recordings, compared, run_s)
         unseen = tuple(dict.fromkeys(filter(None, map(later_datasets, recordings))))
-        return _Findings(compared, speed, loop_difference(recordings[0], recordings[1]), unseen)
+        data = self._judged(compared, unseen, loop_difference(recordings[0], recordings[1]))
+        speed = self._measure(sides, recordings, compared, run_s, may_give_up=data.state == DIFFERENT)
+        return _Findings(compared, data, speed, unseen)
 
     def _on_pipeline(self, sides: Sequence[CaptureRequest]) -> _Findings:
         self._notes.append("The training was not run: the speed is that of the input pipeline alone.")
         with self._held(sides, (None, None), ((), ())) as (before, after, control):
             compared = TextComparer(before, after, control, self._allowed).compare()
-            return _Findings(compared, self._measure_pipeline(before, after))
+            data = self._judged(compared)
+            return _Findings(compared, data, self._measure_pipeline(before, after))
+
+    def _judged(self, compared: TextComparison, unseen: tuple[str, ...] = (), loops: str = "") -> DataFacts:
+        """What is known about the data.
+
+        Args:
+            compared: The compared datasets.
+            unseen: Sentences on data that the training reads later.
+            loops: A difference of the loops around the training; empty if there is none.
+        """
+        if loops:
+            return DataFacts(DIFFERENT, loops)
+        return judge_data(compared.datasets, self._allowed, self._is_seeded, (*compared.unknown, *unseen))
 
     # -- the runs
 
@@ -231,8 +244,22 @@ class _Proving:
     # -- the speed
 
     def _measure(
-        self, sides: Sequence[CaptureRequest], recordings: Sequence[Recording], compared: TextComparison, run_s: float
+        self,
+        sides: Sequence[CaptureRequest],
+        recordings: Sequence[Recording],
+        compared: TextComparison,
+        run_s: float,
+        may_give_up: bool,
     ) -> ChangeSpeed:
+        """Run both texts alternately.
+
+        Args:
+            sides: How to run them.
+            recordings: The first run of each.
+            compared: The compared datasets.
+            run_s: Seconds of a run.
+            may_give_up: As for `decide`: with different data, nobody needs to know whether the speed is the same.
+        """
         steps = [steps_of(recording) for recording in recordings]
         first, second = steps
         if first is None or second is None:
@@ -271,7 +298,7 @@ class _Proving:
                 self._on_progress,
                 self._budget.end,
                 names=names,
-                may_give_up=False,
+                may_give_up=may_give_up,
                 is_per_element=first.batches != second.batches and batch_size(first) == batch_size(second),
             )
         except ScriptFailed as error:
@@ -296,10 +323,7 @@ class _Proving:
     # -- the result
 
     def _conclude(self, findings: _Findings) -> ChangeProof:
-        compared, speed = findings.compared, findings.speed
-        data = judge_data(compared.datasets, self._allowed, self._is_seeded, (*compared.unknown, *findings.unseen))
-        if findings.loops:
-            data = DataFacts(DIFFERENT, findings.loops)
+        compared, data, speed = findings.compared, findings.data, findings.speed
         verdict, sentence = verdict_of(data, speed.facts)
         request = self._request
         return ChangeProof(
