@@ -113,7 +113,7 @@ class BaseComparison:
     loops: tuple[LoopRatio, ...] = ()
     """Other loops with steps in the window of every run."""
     note: str = ""
-    """Why there is no comparison, in one sentence; empty otherwise."""
+    """Why there is no comparison, or why it did not end, in one sentence; empty otherwise."""
     is_same_text: bool = False
     """Whether no Python file differs, so that nothing was run."""
 

@@ -120,7 +120,7 @@ class Proof:
     in isolation); None if nowhere."""
     training: str = NOT_MEASURED
     """Result of the whole script with all kept fixes: `faster`, `same`, `slower`, `broken`, `undecided` (the runs vary more than
-    the gain), or `not measured`."""
+    the gain, or the time was used up before they decided), or `not measured`."""
     phases: tuple[Phase, ...] = ()
     """Where `seconds` went; the rest is reading, writing and rendering."""
     fixed_numbers: FixedNumbers | None = None

@@ -77,6 +77,16 @@ def decide(ratios: Sequence[float], worthwhile: float, may_give_up: bool = True)
     return None
 
 
+def last_look(ratios: Sequence[float]) -> Interval | None:
+    """Return the interval of the latest look that these pairs have reached, of which the error is spent; None before the first.
+
+    Args:
+        ratios: As for `decide`.
+    """
+    look = next((look for look in reversed(LOOKS) if look.pairs <= len(ratios)), None)
+    return None if look is None else interval_at(ratios[: look.pairs], look.error)
+
+
 def interval_at(ratios: Sequence[float], error: float) -> Interval:
     """Return the median of the ratios with the interval of their mean on the log scale, which misses by `error` on each side."""
     logs = [math.log(ratio) for ratio in ratios]
@@ -107,4 +117,5 @@ __all__ = [
     "Look",
     "decide",
     "interval_at",
+    "last_look",
 ]

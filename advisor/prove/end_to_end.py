@@ -30,7 +30,8 @@ from advisor.model.errors import OutOfTime, ScriptFailed
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, StepSeries
 from advisor.model.run_folder import RECORDING_NAME
-from advisor.model.sequential_test import MAX_PAIRS, decide
+from advisor.model.sequential_test import MAX_PAIRS, decide, last_look
+from advisor.model.units import format_range
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, judge
 from advisor.sandbox.temporary import temporary_folder
 
@@ -100,7 +101,8 @@ class EndToEnd:
     is_other_text: bool = False
     """`broken` because the changed text does not make the proved calls."""
     is_out_of_time: bool = False
-    """`refused` because of the budget: with more time the script could be measured."""
+    """`refused` because of the budget: with more time the script could be measured. `speedup` is then that of the latest look
+    that was reached, which decides nothing, and `note` says after how many pairs the time was used up."""
     epochs: int = 0
     """Whole epochs in each window, if the step times include the time between epochs; else 0."""
 
@@ -111,7 +113,12 @@ class EndToEnd:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the median is a worthwhile gain, but the runs vary by more than it."""
+        """Whether the median is a worthwhile gain, but the runs vary by more than it.
+
+        So is a test for which the time was used up before it had decided.
+        """
+        if self.is_out_of_time:
+            return self.speedup is not None
         return (
             self.verdict == SAME
             and self.speedup is not None
@@ -159,7 +166,7 @@ def measure_end_to_end(
     for turn in range(MAX_PAIRS):
         spent = time.monotonic() - began
         if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
-            return _out_of_time(seen, turn)
+            return _out_of_time(seen, turn, slowdown)
         for name in ("before", "after") if (turn % 2 == 0) != is_after_first else ("after", "before"):
             if turn == 0 and name in early:
                 seen[name].append(early[name].steps)
@@ -168,7 +175,7 @@ def measure_end_to_end(
             try:
                 steps = time_run(sides[name], _labelled(on_progress, label), is_with_gaps)
             except OutOfTime:
-                return _out_of_time(seen, turn)
+                return _out_of_time(seen, turn, slowdown)
             except ScriptFailed as error:
                 if name == "before":
                     raise
@@ -178,8 +185,7 @@ def measure_end_to_end(
             seen[name].append(steps)
         if is_per_element:
             seen["after"][-1] = _as_much_as(seen["before"][-1], seen["after"][-1])
-        pairs = zip(seen["before"], seen["after"], strict=True)
-        decision = decide([slowdown * b.step_ns / a.step_ns for b, a in pairs], WORTHWHILE.value, may_give_up)
+        decision = decide(_ratios(seen, slowdown), WORTHWHILE.value, may_give_up)
         if decision is not None:
             return _judged(seen, _scaled(decision.speedup, 1 / slowdown))
     raise AssertionError("the last look always decides")
@@ -321,9 +327,20 @@ def _unfinished(seen: dict[str, list[RunSteps]], why: str) -> EndToEnd:
     return EndToEnd(REFUSED, None, *_tuples(seen), note=why)
 
 
-def _out_of_time(seen: dict[str, list[RunSteps]], done: int) -> EndToEnd:
-    note = f"The whole script was not measured: the budget was used up after {done} of up to {MAX_PAIRS} turns. Allow more time."
-    return replace(_unfinished(seen, note), is_out_of_time=True)
+def _ratios(seen: dict[str, list[RunSteps]], slowdown: float) -> list[float]:
+    """The ratios of the finished pairs, before to after."""
+    return [slowdown * b.step_ns / a.step_ns for b, a in zip(seen["before"], seen["after"], strict=False)]
+
+
+def _out_of_time(seen: dict[str, list[RunSteps]], done: int, slowdown: float) -> EndToEnd:
+    """The result of the finished pairs: of these, the test has looked at some and not decided."""
+    reached = last_look(_ratios(seen, slowdown)[:done])
+    speedup = None if reached is None else _scaled(reached, 1 / slowdown)
+    result = "The whole script was not measured"
+    if speedup is not None:
+        result = f"The whole script is undecided ({format_range(speedup.value, speedup.low, speedup.high)})"
+    note = f"{result}: the budget was used up after {done} of up to {MAX_PAIRS} pairs of runs. Allow more time."
+    return replace(_unfinished(seen, note), speedup=speedup, is_out_of_time=True)
 
 
 def _tuples(seen: dict[str, list[RunSteps]]) -> tuple[tuple[RunSteps, ...], tuple[RunSteps, ...]]:

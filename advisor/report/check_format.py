@@ -108,7 +108,7 @@ class Base(Object, frozen=True):
     loops: Sequence[LoopRatio]
     """Other loops with steps in the window of every run."""
     note: str
-    """Why there is no comparison; empty otherwise."""
+    """Why there is no comparison, or why it did not end; empty otherwise."""
 
 
 class Check(Object, frozen=True):

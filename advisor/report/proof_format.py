@@ -261,7 +261,8 @@ class Proof(Object, frozen=True):
     """Where all kept fixes together were measured to be faster: on the training or on the input pipeline in isolation; null if
     nowhere."""
     training: Annotated[str, one_of("faster", "same", "slower", "broken", "undecided", "not measured")]
-    """Result of the whole script with all kept fixes; `undecided` if its runs vary more than the gain."""
+    """Result of the whole script with all kept fixes; `undecided` if its runs vary more than the gain, or if the time was used up
+    before they decided."""
     sentence: str
     before: ProofSide
     after: ProofSide

@@ -13,7 +13,7 @@ _TRAININGS = {
     "same": "not faster with the changes",
     "slower": "slower with the changes",
     "broken": "fails with the changes",
-    UNDECIDED: "undecided: runs vary by more than the gain",
+    UNDECIDED: "undecided: its runs do not tell",
     NOT_MEASURED: NOT_MEASURED,
 }
 

@@ -80,6 +80,7 @@ def _result(compared: BaseComparison, whole: EndToEnd, revision: str) -> BaseCom
     step_ratio = Interval(1 / whole.speedup.value, 1 / whole.speedup.high, 1 / whole.speedup.low)
     return replace(
         compared,
+        note=whole.note if whole.is_out_of_time else "",
         step_ratio=step_ratio,
         memory_ratio=_ratio([(old.peak_rss_bytes, new.peak_rss_bytes) for old, new in zip(base, head, strict=False)]),
         loops=tuple(_loops(base, head)),

@@ -304,6 +304,8 @@ class _Proving:
         except ScriptFailed as error:
             raise self._failed(error, is_changed=False) from None
         self._runs += whole.runs
+        if whole.is_out_of_time:
+            self._notes.append(whole.note)
         if whole.verdict == BROKEN:
             raise ChangeFailed(whole.note)
         training = compared.datasets[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -33,7 +32,9 @@ class Comparison:
 
     def request(self, tmp_path):
         script = tmp_path / "train.py"
-        return ProveRequest(Request(script), ChangedTexts("--with other.py", {script.resolve(): (b"x = 1\n", b"x = 2\n")}))
+        return ProveRequest(
+            Request(script), ChangedTexts("--with other.py", {script.resolve(): (b"x = 1\n", b"x = 2\n")})
+        )
 
     def measure(self, *args, **options):
         self.asked.append(options)
