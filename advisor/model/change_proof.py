@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval, LossDeviation, LossPoint
+from advisor.model.paired_test import PairedTest
 from advisor.model.proof import Side
 
 EQUAL_FASTER = "equal and faster"
@@ -97,5 +98,7 @@ class ChangeProof:
     """Wall time of the whole proof."""
     notes: tuple[str, ...] = ()
     """What limits the result."""
+    test: PairedTest | None = None
+    """How the pairs of runs of the whole script have ended; None if there are none."""
     judged_before: str = ""
     """If nothing was run because a journal holds the result: when it was found, as ISO 8601 in UTC."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.model import units
+from advisor.model.paired_test import PairedTest
 
 TRAINING, PIPELINE = "training", "pipeline"
 """Values of `proved_on`: the whole script, or the input pipeline in isolation."""
@@ -125,3 +126,5 @@ class Proof:
     """Where `seconds` went; the rest is reading, writing and rendering."""
     fixed_numbers: FixedNumbers | None = None
     """Numbers that were compared with AUTOTUNE; None if none were."""
+    test: PairedTest | None = None
+    """How the pairs of runs of the whole script have ended; None if there are none."""

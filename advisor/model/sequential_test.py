@@ -17,10 +17,7 @@ from dataclasses import dataclass
 
 from advisor.model.intervals import t_quantile
 from advisor.model.outcome import Interval
-
-CLEAR, FUTILE, CURTAILED, LAST = "clear", "futile", "curtailed", "last"
-"""Why a test stopped: the interval excludes 1; it excludes a worthwhile gain; the pairs that remain could not make it exclude 1;
-all pairs were measured."""
+from advisor.model.paired_test import CLEAR, CURTAILED, FUTILE, LAST
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from advisor.model.calls import Call
 from advisor.model.change_proof import NOT_MEASURED, UNKNOWN
 from advisor.model.outcome import LossDeviation, LossPoint
+from advisor.model.paired_test import PairedTest
 from advisor.model.proof import Side
 from advisor.model.recording import Recording
 from advisor.prove.change_verdict import SpeedFacts, judge_speed
@@ -36,6 +37,7 @@ class ChangeSpeed:
     losses: tuple[LossPoint, ...] = ()
     """As in `ChangeProof`."""
     loss: LossDeviation | None = None
+    test: PairedTest | None = None
 
 
 def not_measured(why: str) -> ChangeSpeed:
@@ -52,7 +54,8 @@ def speed_of_scripts(whole: EndToEnd) -> ChangeSpeed:
         why = f"A step takes {rows[0]} elements without the change and {rows[1]} with it, so step times cannot be compared."
         facts = SpeedFacts(UNKNOWN, None, why)
     turns = min(len(whole.before), len(whole.after))
-    return ChangeSpeed(facts, turns, _figures(whole.before), _figures(whole.after))
+    test = None if facts.speedup is None else whole.test
+    return ChangeSpeed(facts, turns, _figures(whole.before), _figures(whole.after), test=test)
 
 
 def with_losses(speed: ChangeSpeed, whole: EndToEnd) -> ChangeSpeed:

@@ -68,6 +68,7 @@ def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None
         turns=min(len(whole.before), len(whole.after)) if whole is not None else 0,
         nodes=tuple(match_nodes(before.analysis.main, after.analysis.main)),
         notes=tuple(notes),
+        test=None if whole is None or speedup is None else whole.test,
     )
 
 

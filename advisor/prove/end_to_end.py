@@ -27,7 +27,9 @@ from advisor.host.calibration.proof import MIN_RUN_STEPS, WORTHWHILE
 from advisor.model.calls import Site
 from advisor.model.codec import decode
 from advisor.model.errors import OutOfTime, ScriptFailed
+from advisor.model.intervals import median_interval
 from advisor.model.outcome import Interval
+from advisor.model.paired_test import OUT_OF_TIME, PairedTest
 from advisor.model.recording import Recording, StepSeries
 from advisor.model.run_folder import RECORDING_NAME
 from advisor.model.sequential_test import MAX_PAIRS, decide, last_look
@@ -105,6 +107,19 @@ class EndToEnd:
     that was reached, which decides nothing, and `note` says after how many pairs the time was used up."""
     epochs: int = 0
     """Whole epochs in each window, if the step times include the time between epochs; else 0."""
+
+    ended_because: str = ""
+    """Why the runs ended, one of `advisor.model.paired_test.REASONS`; empty without an interval."""
+
+    @property
+    def test(self) -> PairedTest | None:
+        """How the test behind `speedup` has ended; None if there is none."""
+        if self.speedup is None or not self.ended_because:
+            return None
+        ratios = [before.step_ns / after.step_ns for before, after in zip(self.before, self.after, strict=False)]
+        exact = median_interval(ratios)
+        median = None if exact is None else (exact.value, exact.low, exact.high)
+        return PairedTest(self.ended_because, len(ratios), MAX_PAIRS, median)
 
     @property
     def runs(self) -> int:
@@ -187,7 +202,7 @@ def measure_end_to_end(
             seen["after"][-1] = _as_much_as(seen["before"][-1], seen["after"][-1])
         decision = decide(_ratios(seen, slowdown), WORTHWHILE.value, may_give_up)
         if decision is not None:
-            return _judged(seen, _scaled(decision.speedup, 1 / slowdown))
+            return replace(_judged(seen, _scaled(decision.speedup, 1 / slowdown)), ended_because=decision.reason)
     raise AssertionError("the last look always decides")
 
 
@@ -340,7 +355,8 @@ def _out_of_time(seen: dict[str, list[RunSteps]], done: int, slowdown: float) ->
     if speedup is not None:
         result = f"The whole script is undecided ({format_range(speedup.value, speedup.low, speedup.high)})"
     note = f"{result}: the budget was used up after {done} of up to {MAX_PAIRS} pairs of runs. Allow more time."
-    return replace(_unfinished(seen, note), speedup=speedup, is_out_of_time=True)
+    ended_because = "" if speedup is None else OUT_OF_TIME
+    return replace(_unfinished(seen, note), speedup=speedup, is_out_of_time=True, ended_because=ended_because)
 
 
 def _tuples(seen: dict[str, list[RunSteps]]) -> tuple[tuple[RunSteps, ...], tuple[RunSteps, ...]]:

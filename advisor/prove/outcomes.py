@@ -181,6 +181,7 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         seconds=about.seconds,
         phases=about.phases,
         fixed_numbers=loop.fixed_numbers,
+        test=None if whole is None else whole.test,
     )
     outcomes = (
         outcome_of(

@@ -39,12 +39,13 @@ def print_change(change: ChangeProof, console: Console) -> None:
         print_section(console, "Loss of the first batches, the data being the same", [_losses(change)])
         if change.loss is not None:
             print_lines(console, Text(change.loss.sentence), indent=2)
+    told = [*change.notes, *(change.test.sentences if change.test is not None else ())]
     if change.judged_before:
-        notes = [*change.notes, f"Found at {change.judged_before} (--resume); nothing was run now."]
+        notes = [*told, f"Found at {change.judged_before} (--resume); nothing was run now."]
         print_list(console, "Notes", notes)
         return
     runs = f"The script was run {units.format_many(change.runs, 'time')}, in {units.format_ns(change.seconds * units.NS_PER_S)}."
-    print_list(console, "Notes", [*change.notes, runs])
+    print_list(console, "Notes", [*told, runs])
 
 
 def _datasets(datasets: tuple[ComparedDataset, ...]) -> Table:

@@ -344,6 +344,7 @@ class _Proving:
             after=speed.after,
             losses=speed.losses,
             loss=speed.loss,
+            test=speed.test,
             runs=self._runs,
             seconds=self._budget.spent_s,
             notes=tuple(

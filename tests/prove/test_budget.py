@@ -210,6 +210,7 @@ def test_pairs_that_were_finished_in_time_are_reported_as_undecided(monkeypatch,
     assert whole.speedup.low < 1 < whole.speedup.high and whole.is_undecided
     assert f"the budget was used up after {pairs} of up to 8 pairs of runs" in whole.note
     assert not is_proved(whole)
+    assert (whole.test.ended_because, whole.test.pairs) == ("out of time", pairs)
     told = line_of_whole("all changes", whole)
     assert "undecided" in told and "not measured" not in told
     facts = speed_of_scripts(whole).facts

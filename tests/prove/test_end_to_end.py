@@ -10,6 +10,7 @@ import pytest
 from advisor.capture.request import CaptureRequest
 from advisor.model.finding import Code, Finding, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SetOption
 from advisor.model.outcome import Interval
+from advisor.model.paired_test import PairedTest
 from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
 from advisor.prove import end_to_end
 from advisor.prove.compare_runs import compare_reports
@@ -170,3 +171,4 @@ def test_runs_that_were_made_before_are_those_of_the_first_turn(early, order, mo
     found = measure_end_to_end(*sides, lambda progress: None, early={name: EarlyRun(runs[name], 5.0) for name in early})
     assert "".join(made) == order.replace(" ", "")
     assert (found.verdict, len(found.before), len(found.after)) == (FASTER, 3, 3)
+    assert found.test == PairedTest("clear", 3, 8)  # three pairs have no exact interval
