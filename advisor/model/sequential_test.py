@@ -50,7 +50,9 @@ class Decision:
         return self.reason != LAST
 
 
-def decide(ratios: Sequence[float], worthwhile: float, may_give_up: bool = True) -> Decision | None:
+def decide(
+    ratios: Sequence[float], worthwhile: float, may_give_up: bool = True, is_gain_only: bool = False
+) -> Decision | None:
     """Return the decision after these pairs; None if more are needed.
 
     Args:
@@ -58,6 +60,7 @@ def decide(ratios: Sequence[float], worthwhile: float, may_give_up: bool = True)
         worthwhile: The smallest gain that counts, such as 1.05; a loss counts from its inverse.
         may_give_up: Whether to stop when more pairs could not show a difference. They could still show that there is none, which
             only matters to whoever asks whether two versions are the same.
+        is_gain_only: Whether to stop as soon as a worthwhile gain is excluded: then a loss need not be told from no effect.
     """
     look = next((look for look in LOOKS if look.pairs == len(ratios)), None)
     if look is None:
@@ -67,7 +70,7 @@ def decide(ratios: Sequence[float], worthwhile: float, may_give_up: bool = True)
         return Decision(speedup, CLEAR)
     if look is LOOKS[-1]:
         return Decision(speedup, LAST)
-    if 1 / worthwhile < speedup.low and speedup.high < worthwhile:
+    if speedup.high < worthwhile and (is_gain_only or 1 / worthwhile < speedup.low):
         return Decision(speedup, FUTILE)
     if may_give_up and not any(_could_become_clear(ratios, following) for following in LOOKS[LOOKS.index(look) + 1 :]):
         return Decision(speedup, CURTAILED)

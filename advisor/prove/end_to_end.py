@@ -153,6 +153,7 @@ def measure_end_to_end(
     may_give_up: bool = True,
     is_per_element: bool = False,
     early: Mapping[str, EarlyRun] | None = None,
+    is_gain_only: bool = False,
 ) -> EndToEnd:
     """Run both sides alternately and compare their step times, until the answer is clear.
 
@@ -168,6 +169,7 @@ def measure_end_to_end(
         may_give_up: As for `decide`.
         is_per_element: Whether a step of the changed script may take other numbers of elements: its step times are then those of
             as many elements (or batches, if that is all that is known) as a step of the unchanged script takes.
+        is_gain_only: As for `decide`.
         early: `before`, `after` -> the run of that side which was made immediately before and is the one of the first turn.
 
     Raises:
@@ -200,7 +202,7 @@ def measure_end_to_end(
             seen[name].append(steps)
         if is_per_element:
             seen["after"][-1] = _as_much_as(seen["before"][-1], seen["after"][-1])
-        decision = decide(_ratios(seen, slowdown), WORTHWHILE.value, may_give_up)
+        decision = decide(_ratios(seen, slowdown), WORTHWHILE.value, may_give_up, is_gain_only)
         if decision is not None:
             return replace(_judged(seen, _scaled(decision.speedup, 1 / slowdown)), ended_because=decision.reason)
     raise AssertionError("the last look always decides")

@@ -119,6 +119,8 @@ class WholeScript:
                 is_with_gaps=window.epochs is not None,
                 is_per_element=any(finding.is_of_step for finding in candidate),
                 early=early,
+                # One change is dropped whether it is slower or makes no difference; of several, only a loss leads to the culprit.
+                is_gain_only=len(candidate) == len(base) + 1,
             )
         if self.text_check is not None:
             self.text_check.forget_early_runs()

@@ -23,6 +23,7 @@ from advisor.model.version import __version__
 from advisor.report import change_format as v1
 from advisor.report.json_format import SCHEMA_VERSION, Json, milliseconds, nanoseconds, read_schema, to_bytes, to_dict
 from advisor.report.proof_format import LossDeviation, Speedup
+from advisor.report.proof_format import PairedTest as PairedTestDocument
 from advisor.report.proof_json import paired_test, speedup
 
 _DATA = (EQUAL, DIFFERENT, UNKNOWN)
@@ -116,7 +117,7 @@ def _interval_of(ratio: Speedup | None) -> Interval | None:
     return Interval(ratio.speedup, ratio.low, ratio.high)
 
 
-def _test_of(test: v1.PairedTest | None) -> PairedTest | None:
+def _test_of(test: PairedTestDocument | None) -> PairedTest | None:
     if test is None:
         return None
     known = test.median
