@@ -36,7 +36,7 @@ class Phase:
 
     name: str
     """`analysis`, `trials` (on the pipeline alone), `whole script` (with the check of the changed text) or `check of the changed
-    text`."""
+    text`; of `advisor prove`: `first runs`, `elements`, `whole script` or `pipeline alone`."""
     seconds: float
     runs: int = 0
     """Number of starts of the script in it."""

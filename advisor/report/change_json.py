@@ -22,7 +22,7 @@ from advisor.model.paired_test import PairedTest
 from advisor.model.version import __version__
 from advisor.report import change_format as v1
 from advisor.report.json_format import SCHEMA_VERSION, Json, milliseconds, nanoseconds, read_schema, to_bytes, to_dict
-from advisor.report.proof_format import LossDeviation, Speedup
+from advisor.report.proof_format import LossDeviation, Phase, Speedup
 from advisor.report.proof_format import PairedTest as PairedTestDocument
 from advisor.report.proof_json import paired_test, speedup
 
@@ -50,6 +50,7 @@ def document_of(change: ChangeProof) -> v1.ChangeProof:
         loss=LossDeviation.maybe(change.loss),
         judged_before=change.judged_before or None,
         test=paired_test(change.test),
+        phases=[Phase.of(phase) for phase in change.phases],
     )
 
 
@@ -83,6 +84,8 @@ def change_of(document: v1.ChangeProof) -> ChangeProof:
         notes=tuple(document.notes),
         judged_before=document.judged_before or "",
         test=_test_of(document.test),
+        phases=tuple(proof.Phase(phase.name, phase.seconds, phase.runs) for phase in document.phases),
+        is_interrupted=document.is_interrupted,
     )
 
 

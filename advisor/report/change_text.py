@@ -16,6 +16,7 @@ from advisor.model.change_proof import EQUAL_FASTER, OTHER_DATA, OTHER_FASTER, S
 from advisor.model.outcome import LossPoint
 from advisor.report.lines import print_lines, print_list, print_section
 from advisor.report.places import clean
+from advisor.report.proof_words import phase_words
 
 _STYLES = {EQUAL_FASTER: "bold green", OTHER_FASTER: "bold red", OTHER_DATA: "bold red", SLOWER: "bold yellow"}
 _NOTHING = "-"
@@ -44,7 +45,8 @@ def print_change(change: ChangeProof, console: Console) -> None:
         notes = [*told, f"Found at {change.judged_before} (--resume); nothing was run now."]
         print_list(console, "Notes", notes)
         return
-    runs = f"The script was run {units.format_many(change.runs, 'time')}, in {units.format_ns(change.seconds * units.NS_PER_S)}."
+    runs = f"The script was run {units.format_many(change.runs, 'time')}, in {units.format_ns(change.seconds * units.NS_PER_S)}"
+    runs += f" ({', '.join(map(phase_words, change.phases))})." if change.phases else "."
     print_list(console, "Notes", [*told, runs])
 
 

@@ -238,7 +238,7 @@ class Phase(Object, frozen=True):
 
     name: str
     """`analysis`, `trials` (on the pipeline alone), `whole script` (with the check of the changed text) or `check of the changed
-    text`."""
+    text`; of `advisor prove`: `first runs`, `elements`, `whole script` or `pipeline alone`."""
     seconds: Amount
     runs: Count
     """Number of starts of the script in it."""

@@ -18,10 +18,10 @@ from rich.text import Text
 from advisor.model import units
 from advisor.model.finding import Rejected
 from advisor.model.outcome import FixOutcome, Gain, Interval, Report
-from advisor.model.proof import PIPELINE, TRAINING, Phase, Proof, Side
+from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
 from advisor.report.lines import diff_text, print_lines, print_list, print_section
 from advisor.report.places import clean, display_path, place
-from advisor.report.proof_words import words_for_fix, words_for_training
+from advisor.report.proof_words import phase_words, words_for_fix, words_for_training
 
 MAX_FILES = 20
 """Written files shown; report.json lists all of them."""
@@ -214,14 +214,9 @@ def _measured(report: Report, proof: Proof) -> str:
         )
     runs = f"the script was run {units.format_many(proof.runs, 'time')}"
     took = units.format_ns(proof.seconds * units.NS_PER_S)
-    phases = ", ".join(map(_phase, proof.phases))
+    phases = ", ".join(map(phase_words, proof.phases))
     took += f" ({phases})" if phases else ""
     host = report.analysis.host
     machine = f" Machine: TensorFlow {host.tensorflow_version}, {units.format_count(host.cores)} cores." if host else ""
     interval = "; medians with 95 % intervals" if parts else ""
     return clean(f"Measured: {', '.join([*parts, runs])} in {took}{interval}.{machine}")
-
-
-def _phase(phase: Phase) -> str:
-    took = f"{phase.name} {units.format_ns(phase.seconds * units.NS_PER_S)}"
-    return f"{took} for {units.format_many(phase.runs, 'run')}" if phase.runs else took

@@ -7,13 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from advisor.capture.request import RESULT
 from advisor.gate.changed_texts import ChangedTexts
 from advisor.model.change_proof import ComparedDataset
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
 from advisor.model.settings import Settings
+from advisor.model.termination import Terminated
 from advisor.prove.compare_texts import TextComparison
 from advisor.prove.end_to_end import EndToEnd, RunSteps
+from advisor.report.change_json import change_of, document_of
 from advisor.workflows import prove as workflow
 from advisor.workflows.analyze import Request
 from advisor.workflows.prove import ProveRequest, prove
@@ -81,3 +84,30 @@ def test_runs_that_can_only_show_equal_speed_are_not_made_for_different_data(saf
     made.safety = safety
     made.run(tmp_path)
     assert [options["may_give_up"] for options in made.asked] == [may_give_up]
+
+
+@pytest.mark.parametrize(
+    ("safety", "verdict", "words"),
+    [
+        (Safety.EXACT, "cannot tell", "equal. The elements are the same."),
+        (Safety.CHANGES, "different data", "different. The elem"),
+    ],
+)
+def test_the_data_are_told_at_once_and_kept_when_the_command_is_interrupted(safety, verdict, words, made, tmp_path):
+    made.safety, made.whole = safety, KeyboardInterrupt()
+    change = made.run(tmp_path)
+    (line,) = [progress.text for progress in made.told if progress.phase == RESULT]
+    assert f"Data: {words}" in line
+    assert (change.verdict, change.speed, change.is_interrupted) == (verdict, "unknown", True)
+    assert "interrupted" in change.sentence and change.datasets[0].safety is safety
+    made.whole = Terminated(15)
+    with pytest.raises(Terminated):
+        made.run(tmp_path)
+
+
+def test_the_phases_with_their_runs(made, tmp_path):
+    change = made.run(tmp_path)
+    assert [(phase.name, phase.runs) for phase in change.phases] == [("first runs", 2), ("whole script", 6)]
+    assert sum(phase.runs for phase in change.phases) == change.runs
+    assert change_of(document_of(change)) == change
+    assert not change.is_interrupted
