@@ -77,6 +77,11 @@ def decide(
     return None
 
 
+def pairs_at_next_look(pairs: int) -> int:
+    """Return after how many pairs the test looks next, if so many are complete."""
+    return next((look.pairs for look in LOOKS if look.pairs > pairs), MAX_PAIRS)
+
+
 def last_look(ratios: Sequence[float]) -> Interval | None:
     """Return the interval of the latest look that these pairs have reached, of which the error is spent; None before the first.
 
@@ -118,4 +123,5 @@ __all__ = [
     "decide",
     "interval_at",
     "last_look",
+    "pairs_at_next_look",
 ]

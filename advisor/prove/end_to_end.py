@@ -32,7 +32,7 @@ from advisor.model.outcome import Interval
 from advisor.model.paired_test import OUT_OF_TIME, PairedTest
 from advisor.model.recording import Recording, StepSeries
 from advisor.model.run_folder import RECORDING_NAME
-from advisor.model.sequential_test import MAX_PAIRS, decide, last_look
+from advisor.model.sequential_test import MAX_PAIRS, decide, last_look, pairs_at_next_look
 from advisor.model.units import format_range
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, judge
 from advisor.sandbox.temporary import temporary_folder
@@ -189,8 +189,9 @@ def measure_end_to_end(
                 seen[name].append(early[name].steps)
                 continue
             label = f"{names[0] if name == 'before' else names[1]}, turn {turn + 1} of up to {MAX_PAIRS}"
+            left_s = _countdown(seen, turn, time.monotonic() - began, deadline)
             try:
-                steps = time_run(sides[name], _labelled(on_progress, label), is_with_gaps)
+                steps = time_run(sides[name], _labelled(on_progress, label, left_s), is_with_gaps)
             except OutOfTime:
                 return _out_of_time(seen, turn, slowdown)
             except ScriptFailed as error:
@@ -365,8 +366,27 @@ def _tuples(seen: dict[str, list[RunSteps]]) -> tuple[tuple[RunSteps, ...], tupl
     return tuple(seen["before"]), tuple(seen["after"])
 
 
-def _labelled(on_progress: OnProgress, label: str) -> OnProgress:
-    return lambda progress: on_progress(msgspec.structs.replace(progress, text=label))
+def _labelled(on_progress: OnProgress, label: str, left_s: Callable[[], float | None]) -> OnProgress:
+    return lambda progress: on_progress(msgspec.structs.replace(progress, text=label, left_s=left_s()))
+
+
+def _countdown(
+    seen: dict[str, list[RunSteps]], turn: int, spent_s: float, deadline: float | None
+) -> Callable[[], float | None]:
+    """Return a clock that tells the seconds until the next look, if runs take as long as those so far.
+
+    Args:
+        seen: The runs so far; without any, their length is unknown.
+        turn: The number of complete pairs.
+        spent_s: Seconds that these runs took.
+        deadline: As for `measure_end_to_end`; whatever the estimate, no more than the time until then is left.
+    """
+    done = sum(map(len, seen.values()))
+    if not done:
+        return lambda: None
+    ends = time.monotonic() + spent_s / done * (2 * pairs_at_next_look(turn) - done)
+    ends = ends if deadline is None else min(ends, deadline)
+    return lambda: max(0.0, ends - time.monotonic())
 
 
 def median_of(runs: Sequence[RunSteps], pick: Callable[[RunSteps], float | None]) -> float | None:
