@@ -101,6 +101,8 @@ class Progress(msgspec.Struct, frozen=True, tag=True):
     total: int | None = None
     """Number of steps of which `done` are done; None if unknown."""
     text: str = ""
+    left_s: float | None = None
+    """Estimated seconds until there may be a result; None if unknown."""
 
 
 def files_sentence(is_in_place: bool) -> str:

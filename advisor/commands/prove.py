@@ -134,6 +134,8 @@ def command(target: str, args: tuple[str, ...], other: Path | None, patch: Path 
         print_change(change, console_for_people(to_stderr=json_path == "-"))
     if problem is not None:  # raised only now, so that the verdict, which took minutes, is shown first
         raise problem
+    if change.is_interrupted:
+        raise KeyboardInterrupt
     return _exit_code_of(change, fail_on)
 
 

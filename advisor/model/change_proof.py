@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval, LossDeviation, LossPoint
-from advisor.model.proof import Side
+from advisor.model.paired_test import PairedTest
+from advisor.model.proof import Phase, Side
 
 EQUAL_FASTER = "equal and faster"
 OTHER_FASTER = "faster but different data"
@@ -97,5 +98,11 @@ class ChangeProof:
     """Wall time of the whole proof."""
     notes: tuple[str, ...] = ()
     """What limits the result."""
+    test: PairedTest | None = None
+    """How the pairs of runs of the whole script have ended; None if there are none."""
+    phases: tuple[Phase, ...] = ()
+    """Where `seconds` went."""
+    is_interrupted: bool = False
+    """Ctrl-C ended the command after the data were compared, so the speed is unknown."""
     judged_before: str = ""
     """If nothing was run because a journal holds the result: when it was found, as ISO 8601 in UTC."""

@@ -11,6 +11,7 @@ from advisor.model.budgets import Budget
 from advisor.model.calls import Site
 from advisor.model.finding import Prediction
 from advisor.model.outcome import Interval
+from advisor.model.paired_test import PairedTest
 
 PASSED, FAILED, NOT_MEASURED, UNCLEAR, SKIPPED = "passed", "failed", "not measured", "unclear", "skipped"
 """Results of a budget. `unclear`: base and head were compared, but the runs do not tell on which side of the limit the ratio is.
@@ -113,7 +114,9 @@ class BaseComparison:
     loops: tuple[LoopRatio, ...] = ()
     """Other loops with steps in the window of every run."""
     note: str = ""
-    """Why there is no comparison, in one sentence; empty otherwise."""
+    """Why there is no comparison, or why it did not end, in one sentence; empty otherwise."""
+    test: PairedTest | None = None
+    """How the pairs of runs behind `step_ratio` have ended; None if there are none."""
     is_same_text: bool = False
     """Whether no Python file differs, so that nothing was run."""
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.model import units
+from advisor.model.paired_test import PairedTest
 
 TRAINING, PIPELINE = "training", "pipeline"
 """Values of `proved_on`: the whole script, or the input pipeline in isolation."""
@@ -35,7 +36,7 @@ class Phase:
 
     name: str
     """`analysis`, `trials` (on the pipeline alone), `whole script` (with the check of the changed text) or `check of the changed
-    text`."""
+    text`; of `advisor prove`: `first runs`, `elements`, `whole script` or `pipeline alone`."""
     seconds: float
     runs: int = 0
     """Number of starts of the script in it."""
@@ -120,8 +121,10 @@ class Proof:
     in isolation); None if nowhere."""
     training: str = NOT_MEASURED
     """Result of the whole script with all kept fixes: `faster`, `same`, `slower`, `broken`, `undecided` (the runs vary more than
-    the gain), or `not measured`."""
+    the gain, or the time was used up before they decided), or `not measured`."""
     phases: tuple[Phase, ...] = ()
     """Where `seconds` went; the rest is reading, writing and rendering."""
     fixed_numbers: FixedNumbers | None = None
     """Numbers that were compared with AUTOTUNE; None if none were."""
+    test: PairedTest | None = None
+    """How the pairs of runs of the whole script have ended; None if there are none."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.model.outcome import Interval
+from advisor.model.paired_test import PairedTest
 from advisor.model.pipeline import Iterator
 from advisor.model.proof import Side
 
@@ -52,3 +53,5 @@ class RunComparison:
     nodes: tuple[NodeChange, ...] = ()
     """In the order of the second run, source last; followed by the iterators that only the first run has."""
     notes: tuple[str, ...] = ()
+    test: PairedTest | None = None
+    """How the pairs of runs behind `step_speedup` have ended; None if there are none."""

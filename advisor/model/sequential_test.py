@@ -17,10 +17,7 @@ from dataclasses import dataclass
 
 from advisor.model.intervals import t_quantile
 from advisor.model.outcome import Interval
-
-CLEAR, FUTILE, CURTAILED, LAST = "clear", "futile", "curtailed", "last"
-"""Why a test stopped: the interval excludes 1; it excludes a worthwhile gain; the pairs that remain could not make it exclude 1;
-all pairs were measured."""
+from advisor.model.paired_test import CLEAR, CURTAILED, FUTILE, LAST
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +50,9 @@ class Decision:
         return self.reason != LAST
 
 
-def decide(ratios: Sequence[float], worthwhile: float, may_give_up: bool = True) -> Decision | None:
+def decide(
+    ratios: Sequence[float], worthwhile: float, may_give_up: bool = True, is_gain_only: bool = False
+) -> Decision | None:
     """Return the decision after these pairs; None if more are needed.
 
     Args:
@@ -62,6 +61,7 @@ def decide(ratios: Sequence[float], worthwhile: float, may_give_up: bool = True)
             then no result is `FUTILE`.
         may_give_up: Whether to stop when more pairs could not show a difference. They could still show that there is none, which
             only matters to whoever asks whether two versions are the same.
+        is_gain_only: Whether to stop as soon as a worthwhile gain is excluded: then a loss need not be told from no effect.
     """
     look = next((look for look in LOOKS if look.pairs == len(ratios)), None)
     if look is None:
@@ -71,11 +71,26 @@ def decide(ratios: Sequence[float], worthwhile: float, may_give_up: bool = True)
         return Decision(speedup, CLEAR)
     if look is LOOKS[-1]:
         return Decision(speedup, LAST)
-    if 1 / worthwhile < speedup.low and speedup.high < worthwhile:
+    if speedup.high < worthwhile and (is_gain_only or 1 / worthwhile < speedup.low):
         return Decision(speedup, FUTILE)
     if may_give_up and not any(_could_become_clear(ratios, following) for following in LOOKS[LOOKS.index(look) + 1 :]):
         return Decision(speedup, CURTAILED)
     return None
+
+
+def pairs_at_next_look(pairs: int) -> int:
+    """Return after how many pairs the test looks next, if so many are complete."""
+    return next((look.pairs for look in LOOKS if look.pairs > pairs), MAX_PAIRS)
+
+
+def last_look(ratios: Sequence[float]) -> Interval | None:
+    """Return the interval of the latest look that these pairs have reached, of which the error is spent; None before the first.
+
+    Args:
+        ratios: As for `decide`.
+    """
+    look = next((look for look in reversed(LOOKS) if look.pairs <= len(ratios)), None)
+    return None if look is None else interval_at(ratios[: look.pairs], look.error)
 
 
 def interval_at(ratios: Sequence[float], error: float) -> Interval:
@@ -108,4 +123,6 @@ __all__ = [
     "Look",
     "decide",
     "interval_at",
+    "last_look",
+    "pairs_at_next_look",
 ]

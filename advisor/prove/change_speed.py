@@ -11,9 +11,11 @@ from dataclasses import dataclass, replace
 from advisor.model.calls import Call
 from advisor.model.change_proof import NOT_MEASURED, UNKNOWN
 from advisor.model.outcome import LossDeviation, LossPoint
+from advisor.model.paired_test import PairedTest
 from advisor.model.proof import Side
 from advisor.model.recording import Recording
 from advisor.prove.change_verdict import SpeedFacts, judge_speed
+from advisor.prove.compare_runs import verdict_of
 from advisor.prove.end_to_end import EndToEnd, RunSteps, median_of
 from advisor.prove.losses import loss_curve, loss_deviation
 from advisor.prove.steady_state import UnknownEpoch, steps_to_fill_caches
@@ -35,6 +37,7 @@ class ChangeSpeed:
     losses: tuple[LossPoint, ...] = ()
     """As in `ChangeProof`."""
     loss: LossDeviation | None = None
+    test: PairedTest | None = None
 
 
 def not_measured(why: str) -> ChangeSpeed:
@@ -45,13 +48,14 @@ def not_measured(why: str) -> ChangeSpeed:
 def speed_of_scripts(whole: EndToEnd) -> ChangeSpeed:
     """Return what alternating runs of both texts say."""
     sizes = [batch_size(runs[0]) if runs else None for runs in (whole.before, whole.after)]
-    facts = judge_speed(whole.verdict, whole.speedup, whole.note)
+    facts = judge_speed(verdict_of(whole), whole.speedup, whole.note)
     if None not in sizes and sizes[0] != sizes[1]:
         rows = [runs[0].rows for runs in (whole.before, whole.after)]
         why = f"A step takes {rows[0]} elements without the change and {rows[1]} with it, so step times cannot be compared."
         facts = SpeedFacts(UNKNOWN, None, why)
     turns = min(len(whole.before), len(whole.after))
-    return ChangeSpeed(facts, turns, _figures(whole.before), _figures(whole.after))
+    test = None if facts.speedup is None else whole.test
+    return ChangeSpeed(facts, turns, _figures(whole.before), _figures(whole.after), test=test)
 
 
 def with_losses(speed: ChangeSpeed, whole: EndToEnd) -> ChangeSpeed:

@@ -94,7 +94,7 @@ def judge_speed(verdict: str, speedup: Interval | None, note: str) -> SpeedFacts
         note: The reason for the verdict or for its absence; may be empty.
     """
     if speedup is None or verdict not in (FASTER, NO_GAIN, SLOWER):
-        return SpeedFacts(UNKNOWN, None, note or "The speed was not measured.")
+        return SpeedFacts(UNKNOWN, speedup, note or "The speed was not measured.")
     measured = format_range(speedup.value, speedup.low, speedup.high)
     if verdict == NO_GAIN and not is_narrow(speedup):
         return SpeedFacts(UNKNOWN, speedup, f"The measurements vary too much to tell: {measured}.")

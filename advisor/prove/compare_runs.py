@@ -16,7 +16,7 @@ from advisor.model.proof import Side
 from advisor.model.run_comparison import ComparedRun, NodeChange, RunComparison
 from advisor.predict import rows_per_step
 from advisor.prove.end_to_end import EndToEnd, RunSteps, main_series, median_of
-from advisor.prove.trial.trial_result import SAME, judge
+from advisor.prove.trial.trial_result import REFUSED, SAME, judge
 
 UNKNOWN = "unknown"
 _ONE_WINDOW = (
@@ -40,7 +40,7 @@ def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None
         if speedup is not None:
             notes.append(_ONE_WINDOW)
     else:
-        speedup, verdict = whole.speedup, UNKNOWN if whole.verdict == "refused" else whole.verdict
+        speedup, verdict = whole.speedup, verdict_of(whole)
         notes += [whole.note] if whole.note else []
         recordings = [report.analysis.recording for report in (before, after)]
         notes += dict.fromkeys(note for recording in recordings if recording for note in recording.disk_notes)
@@ -68,7 +68,18 @@ def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None
         turns=min(len(whole.before), len(whole.after)) if whole is not None else 0,
         nodes=tuple(match_nodes(before.analysis.main, after.analysis.main)),
         notes=tuple(notes),
+        test=None if whole is None or speedup is None else whole.test,
     )
+
+
+def verdict_of(whole: EndToEnd) -> str:
+    """Return the verdict of alternating runs; `unknown` if they have none.
+
+    If the time was used up before the test had decided, the interval of its latest look may still say that both are the same.
+    """
+    if whole.verdict != REFUSED:
+        return whole.verdict
+    return SAME if whole.speedup is not None and is_narrow(whole.speedup) else UNKNOWN
 
 
 def is_narrow(speedup: Interval) -> bool:

@@ -27,10 +27,13 @@ from advisor.host.calibration.proof import MIN_RUN_STEPS, WORTHWHILE
 from advisor.model.calls import Site
 from advisor.model.codec import decode
 from advisor.model.errors import OutOfTime, ScriptFailed
+from advisor.model.intervals import median_interval
 from advisor.model.outcome import Interval
+from advisor.model.paired_test import OUT_OF_TIME, PairedTest
 from advisor.model.recording import Recording, StepSeries
 from advisor.model.run_folder import RECORDING_NAME
-from advisor.model.sequential_test import MAX_PAIRS, decide
+from advisor.model.sequential_test import MAX_PAIRS, decide, last_look, pairs_at_next_look
+from advisor.model.units import format_range
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, judge
 from advisor.sandbox.temporary import temporary_folder
 
@@ -100,9 +103,23 @@ class EndToEnd:
     is_other_text: bool = False
     """`broken` because the changed text does not make the proved calls."""
     is_out_of_time: bool = False
-    """`refused` because of the budget: with more time the script could be measured."""
+    """`refused` because of the budget: with more time the script could be measured. `speedup` is then that of the latest look
+    that was reached, which decides nothing, and `note` says after how many pairs the time was used up."""
     epochs: int = 0
     """Whole epochs in each window, if the step times include the time between epochs; else 0."""
+
+    ended_because: str = ""
+    """Why the runs ended, one of `advisor.model.paired_test.REASONS`; empty without an interval."""
+
+    @property
+    def test(self) -> PairedTest | None:
+        """How the test behind `speedup` has ended; None if there is none."""
+        if self.speedup is None or not self.ended_because:
+            return None
+        ratios = [before.step_ns / after.step_ns for before, after in zip(self.before, self.after, strict=False)]
+        exact = median_interval(ratios)
+        median = None if exact is None else (exact.value, exact.low, exact.high)
+        return PairedTest(self.ended_because, len(ratios), MAX_PAIRS, median)
 
     @property
     def runs(self) -> int:
@@ -111,7 +128,12 @@ class EndToEnd:
 
     @property
     def is_undecided(self) -> bool:
-        """Whether the median is a worthwhile gain, but the runs vary by more than it."""
+        """Whether the median is a worthwhile gain, but the runs vary by more than it.
+
+        So is a test for which the time was used up before it had decided.
+        """
+        if self.is_out_of_time:
+            return self.speedup is not None
         return (
             self.verdict == SAME
             and self.speedup is not None
@@ -131,6 +153,7 @@ def measure_end_to_end(
     may_give_up: bool = True,
     is_per_element: bool = False,
     early: Mapping[str, EarlyRun] | None = None,
+    is_gain_only: bool = False,
 ) -> EndToEnd:
     """Run both sides alternately and compare their step times, until the answer is clear.
 
@@ -146,6 +169,7 @@ def measure_end_to_end(
         may_give_up: As for `decide`.
         is_per_element: Whether a step of the changed script may take other numbers of elements: its step times are then those of
             as many elements (or batches, if that is all that is known) as a step of the unchanged script takes.
+        is_gain_only: As for `decide`.
         early: `before`, `after` -> the run of that side which was made immediately before and is the one of the first turn.
 
     Raises:
@@ -161,16 +185,17 @@ def measure_end_to_end(
     for turn in range(MAX_PAIRS):
         spent = time.monotonic() - began
         if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
-            return _out_of_time(seen, turn)
+            return _out_of_time(seen, turn, slowdown)
         for name in ("before", "after") if (turn % 2 == 0) != is_after_first else ("after", "before"):
             if turn == 0 and name in early:
                 seen[name].append(early[name].steps)
                 continue
             label = f"{names[0] if name == 'before' else names[1]}, turn {turn + 1} of up to {MAX_PAIRS}"
+            left_s = _countdown(seen, turn, time.monotonic() - began, deadline)
             try:
-                steps = time_run(sides[name], _labelled(on_progress, label), is_with_gaps)
+                steps = time_run(sides[name], _labelled(on_progress, label, left_s), is_with_gaps)
             except OutOfTime:
-                return _out_of_time(seen, turn)
+                return _out_of_time(seen, turn, slowdown)
             except ScriptFailed as error:
                 if name == "before":
                     raise
@@ -180,10 +205,9 @@ def measure_end_to_end(
             seen[name].append(steps)
         if is_per_element:
             seen["after"][-1] = _as_much_as(seen["before"][-1], seen["after"][-1])
-        pairs = zip(seen["before"], seen["after"], strict=True)
-        decision = decide([slowdown * b.step_ns / a.step_ns for b, a in pairs], worthwhile, may_give_up)
+        decision = decide(_ratios(seen, slowdown), worthwhile, may_give_up, is_gain_only)
         if decision is not None:
-            return _judged(seen, _scaled(decision.speedup, 1 / slowdown))
+            return replace(_judged(seen, _scaled(decision.speedup, 1 / slowdown)), ended_because=decision.reason)
     raise AssertionError("the last look always decides")
 
 
@@ -323,17 +347,48 @@ def _unfinished(seen: dict[str, list[RunSteps]], why: str) -> EndToEnd:
     return EndToEnd(REFUSED, None, *_tuples(seen), note=why)
 
 
-def _out_of_time(seen: dict[str, list[RunSteps]], done: int) -> EndToEnd:
-    note = f"The whole script was not measured: the budget was used up after {done} of up to {MAX_PAIRS} turns. Allow more time."
-    return replace(_unfinished(seen, note), is_out_of_time=True)
+def _ratios(seen: dict[str, list[RunSteps]], slowdown: float) -> list[float]:
+    """The ratios of the finished pairs, before to after."""
+    return [slowdown * b.step_ns / a.step_ns for b, a in zip(seen["before"], seen["after"], strict=False)]
+
+
+def _out_of_time(seen: dict[str, list[RunSteps]], done: int, slowdown: float) -> EndToEnd:
+    """The result of the finished pairs: of these, the test has looked at some and not decided."""
+    reached = last_look(_ratios(seen, slowdown)[:done])
+    speedup = None if reached is None else _scaled(reached, 1 / slowdown)
+    result = "The whole script was not measured"
+    if speedup is not None:
+        result = f"The whole script is undecided ({format_range(speedup.value, speedup.low, speedup.high)})"
+    note = f"{result}: the budget was used up after {done} of up to {MAX_PAIRS} pairs of runs. Allow more time."
+    ended_because = "" if speedup is None else OUT_OF_TIME
+    return replace(_unfinished(seen, note), speedup=speedup, is_out_of_time=True, ended_because=ended_because)
 
 
 def _tuples(seen: dict[str, list[RunSteps]]) -> tuple[tuple[RunSteps, ...], tuple[RunSteps, ...]]:
     return tuple(seen["before"]), tuple(seen["after"])
 
 
-def _labelled(on_progress: OnProgress, label: str) -> OnProgress:
-    return lambda progress: on_progress(msgspec.structs.replace(progress, text=label))
+def _labelled(on_progress: OnProgress, label: str, left_s: Callable[[], float | None]) -> OnProgress:
+    return lambda progress: on_progress(msgspec.structs.replace(progress, text=label, left_s=left_s()))
+
+
+def _countdown(
+    seen: dict[str, list[RunSteps]], turn: int, spent_s: float, deadline: float | None
+) -> Callable[[], float | None]:
+    """Return a clock that tells the seconds until the next look, if runs take as long as those so far.
+
+    Args:
+        seen: The runs so far; without any, their length is unknown.
+        turn: The number of complete pairs.
+        spent_s: Seconds that these runs took.
+        deadline: As for `measure_end_to_end`; whatever the estimate, no more than the time until then is left.
+    """
+    done = sum(map(len, seen.values()))
+    if not done:
+        return lambda: None
+    ends = time.monotonic() + spent_s / done * (2 * pairs_at_next_look(turn) - done)
+    ends = ends if deadline is None else min(ends, deadline)
+    return lambda: max(0.0, ends - time.monotonic())
 
 
 def median_of(runs: Sequence[RunSteps], pick: Callable[[RunSteps], float | None]) -> float | None:

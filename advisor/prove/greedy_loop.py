@@ -91,7 +91,7 @@ class LoopResult:
 
 
 class LoopInterrupted(KeyboardInterrupt):
-    """Ctrl-C after at least one trial; `result` holds what was proved until then."""
+    """Ctrl-C while changes were tried; `result` holds what was proved until then, which may be nothing."""
 
     def __init__(self, result: LoopResult) -> None:
         super().__init__()
@@ -107,6 +107,8 @@ class _State:
     kept: list[Finding] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     tried: set[tuple[Edit | StepEdit, ...]] = field(default_factory=set)
+    proposed: Sequence[Finding] = ()
+    """The latest proposals."""
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -167,19 +169,22 @@ def prove_fixes(
         All attempts and the kept fixes.
 
     Raises:
-        LoopInterrupted: Ctrl-C, after a trial.
+        LoopInterrupted: Ctrl-C.
     """
     state = _State(calls, is_asked, clock, least_trial_s)
     try:
         stopped = _search(session, report, state, propose, analyse, deadline, on_progress, is_enough)
         return _conclude(session, state, stopped, on_progress)
     except KeyboardInterrupt as error:
-        if not is_interrupt(error) or not state.attempts:
+        if not is_interrupt(error):
             raise
         kept = tuple(state.kept)
         total = _first_trial(state.attempts) if len(kept) == 1 else None
         result = LoopResult(tuple(state.attempts), kept, total)
-        raise LoopInterrupted(interrupted(result, "before all changes were tried")) from error
+        measured = [attempt.finding for attempt in state.attempts]
+        missing = "; ".join(finding.title for finding in state.proposed if finding not in measured)
+        when = f"before all changes were tried{f' (not measured: {missing})' if missing else ''}"
+        raise LoopInterrupted(interrupted(result, when)) from error
 
 
 def interrupted(loop: LoopResult, when: str) -> LoopResult:
@@ -200,7 +205,7 @@ def _search(
 ) -> str:
     """Try fixes, and return why the search has ended before everything was tried; empty if it has not."""
     clock = state.clock
-    proposed = propose(report, ())
+    proposed = state.proposed = propose(report, ())
     stopped = ""
     while finding := _next(proposed, state):
         if clock() + state.expected_s >= deadline:
@@ -236,7 +241,7 @@ def _search(
             break
         on_progress(Progress("analysing", text="the changed pipeline"))
         try:
-            proposed = propose(analyse(session.profile(state.edits)), tuple(state.kept))
+            proposed = state.proposed = propose(analyse(session.profile(state.edits)), tuple(state.kept))
         except AdvisorError as error:
             stopped = f"The changed pipeline could not be analysed: {error}"
             break

@@ -171,7 +171,9 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         after=after,
         runs=about.runs,
         pipeline_turns=loop.total.turns if loop.total else 0,
-        end_to_end_turns=len(whole.after) if whole is not None and whole.speedup is not None else 0,
+        end_to_end_turns=(
+            min(len(whole.before), len(whole.after)) if whole is not None and whole.speedup is not None else 0
+        ),
         diff=about.diff,
         left_out=tuple(dict.fromkeys((*about.left_out, *refused))),
         written_files=about.written_files,
@@ -179,6 +181,7 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         seconds=about.seconds,
         phases=about.phases,
         fixed_numbers=loop.fixed_numbers,
+        test=None if whole is None else whole.test,
     )
     outcomes = (
         outcome_of(
@@ -236,16 +239,16 @@ def is_proved(whole: EndToEnd | None) -> bool:
     """Whether the kept fixes are to be applied.
 
     A proof on the pipeline alone suffices only if the whole script cannot contradict it, because it cannot be measured (None) or
-    is undecided. It does not suffice if the training gains nothing, or if only the time to measure the training was missing.
+    is undecided after all its runs. It does not suffice if the training gains nothing, or if only the time was missing.
     """
-    if whole is None or whole.verdict == FASTER or whole.is_undecided:
-        return True
-    return whole.verdict == REFUSED and not whole.is_out_of_time
+    if whole is not None and whole.is_out_of_time:
+        return False
+    return whole is None or whole.verdict in (FASTER, REFUSED) or whole.is_undecided
 
 
 def _training(whole: EndToEnd | None) -> str:
     """The result of the whole script, as in `Proof.training`."""
-    if whole is None or whole.verdict == REFUSED:
+    if whole is None or (whole.verdict == REFUSED and not whole.is_undecided):
         return NOT_MEASURED
     return UNDECIDED if whole.is_undecided else whole.verdict
 
@@ -292,6 +295,12 @@ def sentence_of(
         pipeline_gain = "" if pipeline is None else f" The pipeline alone is {_ratio(pipeline)} faster."
         step = "a step, with its share of the time between epochs," if whole.epochs else "a step"
         return FASTER, f"Proved on the training: {step} is {_ratio(whole.speedup)} faster.{pipeline_gain}"
+    if whole.is_out_of_time:
+        return (
+            FASTER,
+            f"{alone}. No change is applied, as the budget was used up while the training was undecided "
+            f"({_ratio(whole.speedup)}).",
+        )
     if whole.is_undecided:
         return (
             FASTER,

@@ -48,6 +48,8 @@ def line_of_whole(title: str, whole: EndToEnd) -> str:
     """
     if whole.speedup is None:
         return f"Whole script, {title}: {whole.verdict if whole.verdict == BROKEN else 'not measured'}. {whole.note}".strip()
+    if whole.is_out_of_time:
+        return f"{title}: {whole.note}"
     return f"Whole script, {title}: {_gain(whole.verdict, whole.speedup)} ({units.format_many(whole.runs, 'run')})."
 
 

@@ -61,7 +61,7 @@ def proof_of(
 
 
 def _verdict(whole: EndToEnd | None) -> str:
-    if whole is None or whole.verdict == REFUSED:
+    if whole is None or (whole.verdict == REFUSED and not whole.is_undecided):
         return NOT_MEASURED
     return UNDECIDED if whole.is_undecided else whole.verdict
 
@@ -76,6 +76,8 @@ def _sentence(
     if verdict == BROKEN or whole.speedup is None:
         return f"{where}, the script fails: {whole.note.removeprefix('With the changes: ').rstrip('.')}."
     ratio = format_range(whole.speedup.value, whole.speedup.low, whole.speedup.high)
+    if whole.is_out_of_time:
+        return f"{where}, it is undecided whether the training is faster. {whole.note}"
     if verdict == UNDECIDED:
         return f"{where}, it is undecided whether the training is faster: {ratio}; the runs vary by more than the gain."
     before, after = sides_of(None, whole)

@@ -119,6 +119,8 @@ class WholeScript:
                 is_with_gaps=window.epochs is not None,
                 is_per_element=any(finding.is_of_step for finding in candidate),
                 early=early,
+                # One change is dropped whether it is slower or makes no difference; of several, only a loss leads to the culprit.
+                is_gain_only=len(candidate) == len(base) + 1,
             )
         if self.text_check is not None:
             self.text_check.forget_early_runs()
@@ -130,7 +132,7 @@ class WholeScript:
         if window.epochs is not None:
             whole = self._of_epochs(whole, window.epochs)
         self._on_progress(Progress(RESULT, text=line_of_whole(title, whole)))
-        if whole.speedup is None and whole.note:
+        if whole.note and (whole.speedup is None or whole.is_out_of_time):
             self.notes.append(whole.note)
         return whole
 
@@ -241,6 +243,9 @@ def prove_on_script(
                 continue
             alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
             if alone is None or alone.verdict == REFUSED:
+                if alone is not None and alone.is_undecided:
+                    undecided = _with_note(attempt, alone.note)
+                    loop = replace(loop, attempts=(*loop.attempts[:number], undecided, *loop.attempts[number + 1 :]))
                 continue
             is_of_step = attempt.finding.is_of_step
             tried = attempt_of(attempt, alone) if is_of_step else _attempt_of(attempt, alone, is_asked)
@@ -311,6 +316,14 @@ def only_overlaps(fix: Fix) -> bool:
         (isinstance(edit, InsertAfter) and edit.method == "prefetch")
         or (isinstance(edit, SetOption) and edit.option in INJECTING_OPTIONS)
         for edit in fix.edits
+    )
+
+
+def _with_note(attempt: Attempt, note: str) -> Attempt:
+    """The attempt with a note on its runs of the whole script; it replaces the one that there were none."""
+    trial = attempt.trial
+    return replace(
+        attempt, trial=replace(trial, note=note if trial.verdict == REFUSED else f"{trial.note} {note}".strip())
     )
 
 

@@ -9,7 +9,7 @@ from advisor.model.change_proof import VERDICTS
 from advisor.model.finding import Safety
 from advisor.model.json_types import Amount, Count, Share, one_of
 from advisor.report.json_format import Object
-from advisor.report.proof_format import LossDeviation, Speedup
+from advisor.report.proof_format import LossDeviation, PairedTest, Phase, Speedup
 
 
 class Difference(Object, frozen=True):
@@ -97,3 +97,9 @@ class ChangeProof(Object, frozen=True):
     notes: Sequence[str]
     judged_before: str | None
     """With `--resume`: when the journal says that this was found (ISO 8601, UTC); nothing was run. null: it was judged now."""
+    test: PairedTest | None = None
+    """How the pairs of runs of the whole script have ended; null if there are none. Journals of earlier versions lack it."""
+    phases: Sequence[Phase] = ()
+    """Where the time went."""
+    is_interrupted: bool = False
+    """Ctrl-C ended the command after the data were compared, so the speed is unknown."""

@@ -18,11 +18,13 @@ from advisor.model.change_proof import (
     ElementDifference,
 )
 from advisor.model.outcome import Interval, LossPoint
+from advisor.model.paired_test import PairedTest
 from advisor.model.version import __version__
 from advisor.report import change_format as v1
 from advisor.report.json_format import SCHEMA_VERSION, Json, milliseconds, nanoseconds, read_schema, to_bytes, to_dict
-from advisor.report.proof_format import LossDeviation, Speedup
-from advisor.report.proof_json import speedup
+from advisor.report.proof_format import LossDeviation, Phase, Speedup
+from advisor.report.proof_format import PairedTest as PairedTestDocument
+from advisor.report.proof_json import paired_test, speedup
 
 _DATA = (EQUAL, DIFFERENT, UNKNOWN)
 _SPEEDS = ("faster", "same", "slower", UNKNOWN)
@@ -47,6 +49,8 @@ def document_of(change: ChangeProof) -> v1.ChangeProof:
         losses=[v1.LossPoint.of(point) for point in change.losses],
         loss=LossDeviation.maybe(change.loss),
         judged_before=change.judged_before or None,
+        test=paired_test(change.test),
+        phases=[Phase.of(phase) for phase in change.phases],
     )
 
 
@@ -79,6 +83,9 @@ def change_of(document: v1.ChangeProof) -> ChangeProof:
         seconds=document.seconds,
         notes=tuple(document.notes),
         judged_before=document.judged_before or "",
+        test=_test_of(document.test),
+        phases=tuple(proof.Phase(phase.name, phase.seconds, phase.runs) for phase in document.phases),
+        is_interrupted=document.is_interrupted,
     )
 
 
@@ -111,6 +118,16 @@ def _interval_of(ratio: Speedup | None) -> Interval | None:
     if ratio is None or ratio.speedup is None or ratio.low is None or ratio.high is None:
         return None
     return Interval(ratio.speedup, ratio.low, ratio.high)
+
+
+def _test_of(test: PairedTestDocument | None) -> PairedTest | None:
+    if test is None:
+        return None
+    known = test.median
+    median = None
+    if known is not None and known.value is not None and known.low is not None and known.high is not None:
+        median = known.value, known.low, known.high
+    return PairedTest(test.ended_because, test.pairs, test.max_pairs, median)
 
 
 def _loss_of(point: v1.LossPoint) -> LossPoint:

@@ -16,6 +16,7 @@ from advisor.model.change_proof import EQUAL_FASTER, OTHER_DATA, OTHER_FASTER, S
 from advisor.model.outcome import LossPoint
 from advisor.report.lines import print_lines, print_list, print_section
 from advisor.report.places import clean
+from advisor.report.proof_words import phase_words
 
 _STYLES = {EQUAL_FASTER: "bold green", OTHER_FASTER: "bold red", OTHER_DATA: "bold red", SLOWER: "bold yellow"}
 _NOTHING = "-"
@@ -39,12 +40,14 @@ def print_change(change: ChangeProof, console: Console) -> None:
         print_section(console, "Loss of the first batches, the data being the same", [_losses(change)])
         if change.loss is not None:
             print_lines(console, Text(change.loss.sentence), indent=2)
+    told = [*change.notes, *(change.test.sentences if change.test is not None else ())]
     if change.judged_before:
-        notes = [*change.notes, f"Found at {change.judged_before} (--resume); nothing was run now."]
+        notes = [*told, f"Found at {change.judged_before} (--resume); nothing was run now."]
         print_list(console, "Notes", notes)
         return
-    runs = f"The script was run {units.format_many(change.runs, 'time')}, in {units.format_ns(change.seconds * units.NS_PER_S)}."
-    print_list(console, "Notes", [*change.notes, runs])
+    runs = f"The script was run {units.format_many(change.runs, 'time')}, in {units.format_ns(change.seconds * units.NS_PER_S)}"
+    runs += f" ({', '.join(map(phase_words, change.phases))})." if change.phases else "."
+    print_list(console, "Notes", [*told, runs])
 
 
 def _datasets(datasets: tuple[ComparedDataset, ...]) -> Table:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 from advisor.model.json_types import Amount, Count, Positive, one_of
 from advisor.report.json_format import Object
 from advisor.report.pipeline_format import Site
-from advisor.report.proof_format import Ratio
+from advisor.report.proof_format import PairedTest, Ratio
 
 
 class RatioInterval(Object, frozen=True):
@@ -108,7 +108,9 @@ class Base(Object, frozen=True):
     loops: Sequence[LoopRatio]
     """Other loops with steps in the window of every run."""
     note: str
-    """Why there is no comparison; empty otherwise."""
+    """Why there is no comparison, or why it did not end; empty otherwise."""
+    test: PairedTest | None
+    """How the pairs of runs have ended, with the ratio head / base; null if there are none."""
 
 
 class Check(Object, frozen=True):

@@ -11,6 +11,7 @@ from advisor.report import check_format as v1
 from advisor.report.json_format import SCHEMA_VERSION, Json, milliseconds, read_schema, to_bytes, to_dict
 from advisor.report.pipeline_format import Site
 from advisor.report.proof_format import Ratio
+from advisor.report.proof_json import paired_test
 
 
 def check_to_bytes(check: Check) -> bytes:
@@ -62,6 +63,7 @@ def _base(base: BaseComparison) -> v1.Base:
         base_step_ms=None if base.base_step_ns is None else milliseconds(base.base_step_ns),
         head_step_ms=None if base.head_step_ns is None else milliseconds(base.head_step_ns),
         step_ratio=v1.RatioInterval.maybe(base.step_ratio),
+        test=paired_test(base.test),
         memory_ratio=v1.RatioInterval.maybe(base.memory_ratio),
         loops=[v1.LoopRatio.of(loop, step_ratio=v1.RatioInterval.of(loop.step_ratio)) for loop in base.loops],
     )

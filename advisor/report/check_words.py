@@ -98,7 +98,9 @@ def base_sentences(check: Check) -> list[str]:
         times = (
             f": a step takes {units.format_ns(base.base_step_ns)} there and {units.format_ns(base.head_step_ns)} now"
         )
-    return [f"{runs}{times}. Files that differ: {names}{more}." if base.files else f"{runs}{times}."]
+    told = [f"{runs}{times}. Files that differ: {names}{more}." if base.files else f"{runs}{times}."]
+    told += [] if base.test is None else base.test.sentences
+    return [*told, base.note] if base.note and base.step_ratio is not None else told
 
 
 def _listed(outcomes: list[BudgetOutcome]) -> str:

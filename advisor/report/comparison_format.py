@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from advisor.model.json_types import Amount, Count, Share, one_of
 from advisor.report.json_format import Object
-from advisor.report.proof_format import Speedup
+from advisor.report.proof_format import PairedTest, Speedup
 
 
 class Run(Object, frozen=True):
@@ -67,3 +67,5 @@ class RunComparison(Object, frozen=True):
     nodes: Sequence[Node]
     """The iterators of the main pipeline, matched by call, then by long name."""
     notes: Sequence[str]
+    test: PairedTest | None
+    """How the alternating runs have ended; null if there are none, or no interval."""

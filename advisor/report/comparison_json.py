@@ -10,7 +10,7 @@ from advisor.model.run_comparison import ComparedRun, NodeChange, RunComparison
 from advisor.model.version import __version__
 from advisor.report import comparison_format as v1
 from advisor.report.json_format import SCHEMA_VERSION, Json, milliseconds, read_schema, to_bytes, to_dict
-from advisor.report.proof_json import speedup
+from advisor.report.proof_json import paired_test, speedup
 
 
 def comparison_to_bytes(comparison: RunComparison) -> bytes:
@@ -22,6 +22,7 @@ def comparison_to_bytes(comparison: RunComparison) -> bytes:
         before=_run(comparison.before),
         after=_run(comparison.after),
         step_time=speedup(comparison.step_speedup),
+        test=paired_test(comparison.test),
         nodes=[_node(node) for node in comparison.nodes],
     )
     return to_bytes(to_dict(document))

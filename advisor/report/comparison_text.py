@@ -41,9 +41,10 @@ def print_comparison(comparison: RunComparison, console: Console) -> None:
         console.print()
         print_lines(console, Text("Iterators of the main pipeline", "bold underline"))
         print_lines(console, _nodes(comparison), indent=2)
-    if comparison.notes:
+    notes = [*comparison.notes, *(comparison.test.sentences if comparison.test is not None else ())]
+    if notes:
         console.print()
-        for note in comparison.notes:
+        for note in notes:
             print_lines(console, Text.assemble(("- ", "dim"), clean(note)))
 
 

@@ -124,7 +124,8 @@ class Proof(Object, frozen=True):
 
     address: str
     verdict: Annotated[str, one_of("faster", "same", "slower", "broken", "undecided", "not measured")]
-    """`broken`: the script fails with the service. `undecided`: the runs vary by more than the gain."""
+    """`broken`: the script fails with the service. `undecided`: the runs vary by more than the gain,
+    or the time was used up before they decided."""
     sentence: str
     workers: Count
     """Workers that could be reached at the beginning."""

@@ -49,6 +49,14 @@ def describe(progress: Progress, elapsed_ns: int) -> str:
     return f"{words} ({clean(progress.text)})" if progress.phase != "starting" and progress.text else words
 
 
+def time_left(progress: Progress) -> str:
+    """Return a phrase such as `about 3 min left`; empty if the time left is unknown."""
+    if progress.left_s is None:
+        return ""
+    minutes = round(progress.left_s / 60)
+    return f"about {minutes} min left" if minutes >= 1 else "under 1 min left"
+
+
 @contextmanager
 def show_progress(console: Console, is_quiet: bool) -> Iterator[Callable[[Progress], None]]:
     """Yield a callback that shows progress messages; silent unless `console` is a terminal."""
@@ -63,7 +71,8 @@ def show_progress(console: Console, is_quiet: bool) -> Iterator[Callable[[Progre
             now = time.monotonic_ns()
             if progress.phase != phase:
                 phase, began = progress.phase, now
-            status.update(Text(describe(progress, now - began), no_wrap=True, overflow="ellipsis"))
+            words = ", ".join(filter(None, (time_left(progress), describe(progress, now - began))))
+            status.update(Text(words, no_wrap=True, overflow="ellipsis"))
 
         yield show
 
@@ -88,10 +97,11 @@ def show_budget(console: Console, is_quiet: bool, budget_s: float) -> Iterator[C
         BarColumn(bar_width=20),
         TimeElapsedColumn(),
         TextColumn(f"of {units.format_ns(budget_s * units.NS_PER_S)}"),
+        TextColumn("{task.fields[left]}", markup=False),
         TextColumn("{task.fields[now]}", markup=False),
     )
     with Bar(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("", total=budget_s, now="")
+        task = bar.add_task("", total=budget_s, now="", left="")
         began = phase_began = time.monotonic_ns()
         phase = ("", "")
 
@@ -103,7 +113,8 @@ def show_budget(console: Console, is_quiet: bool, budget_s: float) -> Iterator[C
             if (progress.phase, progress.text) != phase:
                 phase, phase_began = (progress.phase, progress.text), now
             used_s = min(budget_s, (now - began) / units.NS_PER_S)
-            bar.update(task, completed=used_s, now=describe(progress, now - phase_began))
+            words = describe(progress, now - phase_began)
+            bar.update(task, completed=used_s, now=words, left=time_left(progress))
 
         yield show
 

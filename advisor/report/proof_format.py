@@ -7,6 +7,7 @@ from typing import Annotated
 
 from advisor.model.finding import Safety
 from advisor.model.json_types import Amount, Count, Positive, Share, one_of
+from advisor.model.paired_test import REASONS
 from advisor.report.json_format import Object
 from advisor.report.pipeline_format import Site
 
@@ -58,6 +59,21 @@ class Speedup(Object, frozen=True):
     speedup: float | None
     low: float | None
     high: float | None
+
+
+class PairedTest(Object, frozen=True):
+    """How the alternating pairs of runs behind a ratio of step times have ended."""
+
+    ended_because: Annotated[str, one_of(*REASONS)]
+    """`clear`: faster or slower. `futile`: no gain that counts. `curtailed`: the remaining pairs could not have shown one.
+    `last`: all pairs were measured. `out of time`: undecided when the time was used up. After the first three, the estimate is
+    conditional on having stopped; after `clear` it is probably somewhat too large."""
+    pairs: Count
+    """Pairs that were measured."""
+    max_pairs: Count
+    median: Ratio | None
+    """Median of the ratios with its exact 95 % interval (order statistics), which does not allow for early stopping; null with
+    fewer than 6 pairs."""
 
 
 class ServiceDemand(Object, frozen=True):
@@ -222,7 +238,7 @@ class Phase(Object, frozen=True):
 
     name: str
     """`analysis`, `trials` (on the pipeline alone), `whole script` (with the check of the changed text) or `check of the changed
-    text`."""
+    text`; of `advisor prove`: `first runs`, `elements`, `whole script` or `pipeline alone`."""
     seconds: Amount
     runs: Count
     """Number of starts of the script in it."""
@@ -261,7 +277,8 @@ class Proof(Object, frozen=True):
     """Where all kept fixes together were measured to be faster: on the training or on the input pipeline in isolation; null if
     nowhere."""
     training: Annotated[str, one_of("faster", "same", "slower", "broken", "undecided", "not measured")]
-    """Result of the whole script with all kept fixes; `undecided` if its runs vary more than the gain."""
+    """Result of the whole script with all kept fixes; `undecided` if its runs vary more than the gain, or if the time was used up
+    before they decided."""
     sentence: str
     before: ProofSide
     after: ProofSide
@@ -288,6 +305,8 @@ class Proof(Object, frozen=True):
     """Where that time went."""
     fixed_numbers: FixedNumbers | None
     """Fixed numbers that were compared with AUTOTUNE; null if none were."""
+    test: PairedTest | None = None
+    """How the pairs of runs of the whole script have ended; null if there are none."""
 
 
 class Throughput(Object, frozen=True):

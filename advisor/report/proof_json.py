@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from advisor.model.finding import RunGain
 from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval
 from advisor.model.outlook import CombinedPlan, Outlook
+from advisor.model.paired_test import PairedTest
 from advisor.model.proof import FixedNumbers, Proof, Side
 from advisor.report import proof_format as v1
 from advisor.report.json_format import milliseconds
@@ -16,6 +17,13 @@ from advisor.report.pipeline_format import Site
 def speedup(measured: Interval | None) -> v1.Speedup | None:
     """Convert a measured ratio of times."""
     return None if measured is None else v1.Speedup(measured.value, measured.low, measured.high)
+
+
+def paired_test(test: PairedTest | None) -> v1.PairedTest | None:
+    """Convert the end of a test."""
+    if test is None:
+        return None
+    return v1.PairedTest.of(test, median=None if test.median is None else v1.Ratio(*test.median))
 
 
 def outlook(potential: Outlook) -> v1.Outlook:
@@ -66,6 +74,7 @@ def proof(result: Proof, fixes: Iterable[FixOutcome]) -> v1.Proof:
         after=_side(result.after),
         diff=result.diff or None,
         phases=[v1.Phase.of(phase) for phase in result.phases],
+        test=paired_test(result.test),
         fixed_numbers=result.fixed_numbers and _fixed_numbers(result.fixed_numbers),
         fixes=[
             v1.FixDetails.of(

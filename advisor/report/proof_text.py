@@ -18,11 +18,10 @@ from rich.text import Text
 from advisor.model import units
 from advisor.model.finding import Rejected
 from advisor.model.outcome import FixOutcome, Gain, Interval, Report
-from advisor.model.proof import PIPELINE, TRAINING, Phase, Proof, Side
-from advisor.model.sequential_test import MAX_PAIRS
+from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
 from advisor.report.lines import diff_text, print_lines, print_list, print_section
 from advisor.report.places import clean, display_path, place
-from advisor.report.proof_words import words_for_fix, words_for_training
+from advisor.report.proof_words import phase_words, words_for_fix, words_for_training
 
 MAX_FILES = 20
 """Written files shown; report.json lists all of them."""
@@ -53,7 +52,7 @@ def print_proof(report: Report, console: Console) -> None:
     print_list(console, "Not measured", proof.left_out)
     print_list(console, "Files opened for writing by the script", _files(proof.written_files))
     print_list(console, "Rule errors", (f"{error.rule}: {error.message}" for error in report.rule_errors))
-    print_list(console, "Notes", proof.notes)
+    print_list(console, "Notes", [*proof.notes, *(proof.test.sentences if proof.test is not None else ())])
     console.print()
     print_lines(console, Text(_measured(report, proof), "dim"))
     if report.run_folder:
@@ -210,25 +209,14 @@ def _measured(report: Report, proof: Proof) -> str:
         parts.append(f"pipeline alone in {units.format_many(proof.pipeline_turns, 'alternating pair')}")
     if proof.end_to_end_turns:
         parts.append(
-            f"whole script in {units.format_many(proof.end_to_end_turns, 'alternating pair')} of runs{_early(proof)}"
+            f"whole script in {units.format_many(proof.end_to_end_turns, 'alternating pair')} of runs"
+            f"{' (ended early)' if proof.test is not None and proof.test.is_early else ''}"
         )
     runs = f"the script was run {units.format_many(proof.runs, 'time')}"
     took = units.format_ns(proof.seconds * units.NS_PER_S)
-    phases = ", ".join(map(_phase, proof.phases))
+    phases = ", ".join(map(phase_words, proof.phases))
     took += f" ({phases})" if phases else ""
     host = report.analysis.host
     machine = f" Machine: TensorFlow {host.tensorflow_version}, {units.format_count(host.cores)} cores." if host else ""
     interval = "; medians with 95 % intervals" if parts else ""
     return clean(f"Measured: {', '.join([*parts, runs])} in {took}{interval}.{machine}")
-
-
-def _phase(phase: Phase) -> str:
-    took = f"{phase.name} {units.format_ns(phase.seconds * units.NS_PER_S)}"
-    return f"{took} for {units.format_many(phase.runs, 'run')}" if phase.runs else took
-
-
-def _early(proof: Proof) -> str:
-    """That the runs ended early because of their result, as such an estimate is conditional on it."""
-    if proof.training != "faster" or proof.end_to_end_turns >= MAX_PAIRS:
-        return ""
-    return " (ended early)"

@@ -5,7 +5,8 @@ In: the fields `verdict`, `proved_on` and `applied` of a fix, `proved_on` and `t
 
 from __future__ import annotations
 
-from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED
+from advisor.model import units
+from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Phase
 
 _PLACES = {TRAINING: "proved on the training", PIPELINE: "proved on the pipeline alone"}
 _TRAININGS = {
@@ -13,7 +14,7 @@ _TRAININGS = {
     "same": "not faster with the changes",
     "slower": "slower with the changes",
     "broken": "fails with the changes",
-    UNDECIDED: "undecided: runs vary by more than the gain",
+    UNDECIDED: "undecided: its runs do not tell",
     NOT_MEASURED: NOT_MEASURED,
 }
 
@@ -29,3 +30,9 @@ def words_for_fix(verdict: str, proved_on: str | None, is_applied: bool) -> str:
 def words_for_training(training: str) -> str:
     """Return the phrase for the result of the whole script."""
     return _TRAININGS.get(training, NOT_MEASURED)
+
+
+def phase_words(phase: Phase) -> str:
+    """Return a phrase such as `trials 22.1 s for 1 run`."""
+    took = f"{phase.name} {units.format_ns(phase.seconds * units.NS_PER_S)}"
+    return f"{took} for {units.format_many(phase.runs, 'run')}" if phase.runs else took

@@ -14,6 +14,7 @@ from advisor.gate.base_revision import BaseTexts
 from advisor.model.check import BaseComparison, LoopRatio
 from advisor.model.errors import ScriptFailed
 from advisor.model.outcome import Interval, Report
+from advisor.model.paired_test import PairedTest
 from advisor.model.sequential_test import LOOKS, interval_at
 from advisor.model.settings import Settings
 from advisor.model.text import message_of
@@ -80,10 +81,20 @@ def _result(compared: BaseComparison, whole: EndToEnd, revision: str) -> BaseCom
     step_ratio = Interval(1 / whole.speedup.value, 1 / whole.speedup.high, 1 / whole.speedup.low)
     return replace(
         compared,
+        note=whole.note if whole.is_out_of_time else "",
         step_ratio=step_ratio,
+        test=_inverted(whole.test),
         memory_ratio=_ratio([(old.peak_rss_bytes, new.peak_rss_bytes) for old, new in zip(base, head, strict=False)]),
         loops=tuple(_loops(base, head)),
     )
+
+
+def _inverted(test: PairedTest | None) -> PairedTest | None:
+    """The test with the ratio of head to base."""
+    if test is None or test.median is None:
+        return test
+    value, low, high = test.median
+    return replace(test, median=(1 / value, 1 / high, 1 / low))
 
 
 def _ratio(pairs: Sequence[tuple[float | None, float | None]]) -> Interval | None:

@@ -146,6 +146,7 @@ class _ScriptFixing(FixPhases):
         """
         main = report.analysis.main
         consumed = consumed_call(report.analysis, main) if main is not None else None
+        loop = LoopResult()
         if consumed is None:
             return self._all_refused(report, proposals, "The call that creates the consumed dataset is unknown.")
         try:
@@ -166,6 +167,10 @@ class _ScriptFixing(FixPhases):
                 return loop
         except LoopInterrupted as stop:
             return stop.result
+        except KeyboardInterrupt as error:
+            if not is_interrupt(error):
+                raise
+            return interrupted(loop, "before all changes were tried")
 
     def _all_refused(self, report: Report, proposals: Proposals, why: str) -> LoopResult:
         self._notes.append(why)

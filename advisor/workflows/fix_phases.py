@@ -7,8 +7,7 @@ pipeline alone).
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -22,7 +21,6 @@ from advisor.model.calls import Call
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit, Finding, Safety
 from advisor.model.outcome import Report
-from advisor.model.proof import Phase
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.prove.budget import Budget
 from advisor.prove.carried_state import with_state_of
@@ -31,6 +29,7 @@ from advisor.prove.fixed_numbers import with_cheapest
 from advisor.prove.greedy_loop import LoopResult, edits_of, is_enough, prove_fixes
 from advisor.prove.held_process import HeldProcess
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
+from advisor.prove.phase_times import PhaseTimes
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
 from advisor.prove.script_windows import ScriptWindow
@@ -47,8 +46,6 @@ if TYPE_CHECKING:
     from advisor.model.settings import Settings
 
 OnProgress = Callable[[Progress], None]
-_SHORTEST_PHASE_S = 0.05
-"""A phase without a start of the script that is shorter had nothing to do."""
 
 
 class FixPhases:
@@ -64,18 +61,8 @@ class FixPhases:
         self._notes: list[str] = []
         self._written: tuple[str, ...] = ()
         self._graph: CallGraph | None = None
-        self._phases: list[Phase] = []
-
-    @contextmanager
-    def _phase(self, name: str) -> Iterator[None]:
-        """Measure the wall time of a block, and count the starts of the script in it; one with nothing to do is left out."""
-        began, before = time.monotonic(), self._runs
-        try:
-            yield
-        finally:
-            seconds, runs = time.monotonic() - began, self._runs - before
-            if runs or seconds >= _SHORTEST_PHASE_S:
-                self._phases.append(Phase(name, seconds, runs))
+        self._times = PhaseTimes(lambda: self._runs)
+        self._phase = self._times.measure
 
     def _proposals_of(self, report: Report) -> Proposals:
         analysis = report.analysis
@@ -241,7 +228,7 @@ class FixPhases:
             written_files=self._written,
             notes=tuple(self._notes),
             waits=waits,
-            phases=tuple(self._phases),
+            phases=self._times.phases,
         )
         proved = patch if is_applied else Patch()
         return FixResult(report_of(report, loop, whole, about), proved, changed, loop.is_interrupted)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.capture.request import START_SEED, CaptureRequest, Progress, files_sentence
+from advisor.capture.request import RESULT, START_SEED, CaptureRequest, Progress, files_sentence
 from advisor.gate.changed_texts import ChangedTexts
 from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
 from advisor.model.calls import Call
@@ -25,6 +25,7 @@ from advisor.model.errors import AdvisorError, ChangeFailed, OutOfTime, ScriptFa
 from advisor.model.finding import Safety
 from advisor.model.recording import Recording
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
+from advisor.model.termination import is_interrupt
 from advisor.model.text import message_of
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.prove.budget import Budget, check_budget
@@ -43,6 +44,7 @@ from advisor.prove.compare_texts import CONTROL_SEED, TextComparer, TextComparis
 from advisor.prove.end_to_end import measure_end_to_end, record_run, steps_of
 from advisor.prove.held_text import HeldText
 from advisor.prove.losses import note_on
+from advisor.prove.phase_times import PhaseTimes
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.source_overlays import overlays
 from advisor.prove.steady_state import UnknownEpoch
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
 OnProgress = Callable[[Progress], None]
 _SILENCE_S = 300.0
 """Time without an answer after which a held script counts as hanging: a change may make it several times as slow."""
+_INTERRUPTED = "The speed was not measured, because the command was interrupted."
 _TOO_SHORT = "The script ended before its steps could be timed."
 
 
@@ -89,9 +92,8 @@ class _Findings:
     """What the phases have found."""
 
     compared: TextComparison
+    data: DataFacts
     speed: ChangeSpeed
-    loops: str = ""
-    """A difference of the loops around the training."""
     unseen: tuple[str, ...] = ()
     """Sentences on data that the training reads later."""
 
@@ -135,7 +137,10 @@ class _Proving:
         self._request, self._settings, self._on_progress = request, settings, on_progress
         self._budget = Budget(request.budget_s, time.monotonic())
         self._runs = 0
+        self._times = PhaseTimes(lambda: self._runs)
+        self._phase = self._times.measure
         self._is_seeded = True
+        self._is_interrupted = False
         self._allowed = frozenset(Safety(level) for level in settings.allow)
         self._notes = list(request.texts.notes)
 
@@ -159,19 +164,54 @@ class _Proving:
 
     def _on_script(self, sides: Sequence[CaptureRequest]) -> _Findings:
         """Run each text once, compare the elements where its training consumes them, then run both alternately."""
-        recordings, run_s = self._first_runs(sides)
+        with self._phase("first runs"):
+            recordings, run_s = self._first_runs(sides)
         calls = [consumed_call(recording) for recording in recordings]
-        with self._held(sides, calls, [recording.calls for recording in recordings]) as (before, after, control):
+        made = [recording.calls for recording in recordings]
+        with self._phase("elements"), self._held(sides, calls, made) as (before, after, control):
             compared = TextComparer(before, after, control, self._allowed).compare()
-        speed = self._measure(sides, recordings, compared, run_s)
         unseen = tuple(dict.fromkeys(filter(None, map(later_datasets, recordings))))
-        return _Findings(compared, speed, loop_difference(recordings[0], recordings[1]), unseen)
+        data = self._judged(compared, unseen, loop_difference(recordings[0], recordings[1]))
+        with self._phase("whole script"):
+            speed = self._unless_interrupted(
+                lambda: self._measure(sides, recordings, compared, run_s, may_give_up=data.state == DIFFERENT)
+            )
+        return _Findings(compared, data, speed, unseen)
 
     def _on_pipeline(self, sides: Sequence[CaptureRequest]) -> _Findings:
         self._notes.append("The training was not run: the speed is that of the input pipeline alone.")
-        with self._held(sides, (None, None), ((), ())) as (before, after, control):
-            compared = TextComparer(before, after, control, self._allowed).compare()
-            return _Findings(compared, self._measure_pipeline(before, after))
+        with ExitStack() as stack:
+            with self._phase("elements"):
+                before, after, control = stack.enter_context(self._held(sides, (None, None), ((), ())))
+                compared = TextComparer(before, after, control, self._allowed).compare()
+            data = self._judged(compared)
+            with self._phase("pipeline alone"):
+                speed = self._unless_interrupted(lambda: self._measure_pipeline(before, after))
+        return _Findings(compared, data, speed)
+
+    def _unless_interrupted(self, measure: Callable[[], ChangeSpeed]) -> ChangeSpeed:
+        """Measure the speed; Ctrl-C keeps what is known about the data."""
+        try:
+            return measure()
+        except KeyboardInterrupt as error:
+            if not is_interrupt(error):
+                raise
+            self._is_interrupted = True
+            return not_measured(_INTERRUPTED)
+
+    def _judged(self, compared: TextComparison, unseen: tuple[str, ...] = (), loops: str = "") -> DataFacts:
+        """What is known about the data, which is told at once.
+
+        Args:
+            compared: The compared datasets.
+            unseen: Sentences on data that the training reads later.
+            loops: A difference of the loops around the training; empty if there is none.
+        """
+        data = judge_data(compared.datasets, self._allowed, self._is_seeded, (*compared.unknown, *unseen))
+        if loops:
+            data = DataFacts(DIFFERENT, loops)
+        self._on_progress(Progress(RESULT, text=f"Data: {data.state}. {data.reason}"))
+        return data
 
     # -- the runs
 
@@ -231,8 +271,22 @@ class _Proving:
     # -- the speed
 
     def _measure(
-        self, sides: Sequence[CaptureRequest], recordings: Sequence[Recording], compared: TextComparison, run_s: float
+        self,
+        sides: Sequence[CaptureRequest],
+        recordings: Sequence[Recording],
+        compared: TextComparison,
+        run_s: float,
+        may_give_up: bool,
     ) -> ChangeSpeed:
+        """Run both texts alternately.
+
+        Args:
+            sides: How to run them.
+            recordings: The first run of each.
+            compared: The compared datasets.
+            run_s: Seconds of a run.
+            may_give_up: As for `decide`: with different data, nobody needs to know whether the speed is the same.
+        """
         steps = [steps_of(recording) for recording in recordings]
         first, second = steps
         if first is None or second is None:
@@ -271,12 +325,14 @@ class _Proving:
                 self._on_progress,
                 self._budget.end,
                 names=names,
-                may_give_up=False,
+                may_give_up=may_give_up,
                 is_per_element=first.batches != second.batches and batch_size(first) == batch_size(second),
             )
         except ScriptFailed as error:
             raise self._failed(error, is_changed=False) from None
         self._runs += whole.runs
+        if whole.is_out_of_time:
+            self._notes.append(whole.note)
         if whole.verdict == BROKEN:
             raise ChangeFailed(whole.note)
         training = compared.datasets[0]
@@ -296,10 +352,7 @@ class _Proving:
     # -- the result
 
     def _conclude(self, findings: _Findings) -> ChangeProof:
-        compared, speed = findings.compared, findings.speed
-        data = judge_data(compared.datasets, self._allowed, self._is_seeded, (*compared.unknown, *findings.unseen))
-        if findings.loops:
-            data = DataFacts(DIFFERENT, findings.loops)
+        compared, data, speed = findings.compared, findings.data, findings.speed
         verdict, sentence = verdict_of(data, speed.facts)
         request = self._request
         return ChangeProof(
@@ -318,8 +371,11 @@ class _Proving:
             after=speed.after,
             losses=speed.losses,
             loss=speed.loss,
+            test=speed.test,
             runs=self._runs,
             seconds=self._budget.spent_s,
+            phases=self._times.phases,
+            is_interrupted=self._is_interrupted,
             notes=tuple(
                 dict.fromkeys(filter(None, (*self._notes, *compared.unknown, *findings.unseen, note_on(speed.loss))))
             ),

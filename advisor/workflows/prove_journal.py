@@ -109,6 +109,10 @@ class TrialJournal:
             with suppress(AdvisorError):  # the reason why there is no verdict is more important
                 append_entry(self.path, self._without_verdict(name, error, time.monotonic() - began))
             raise
+        if change.is_interrupted:  # no result: it is tried again
+            with suppress(AdvisorError):
+                append_entry(self.path, self._without_verdict(name, KeyboardInterrupt(), time.monotonic() - began))
+            return change, None
         notes = list(self.journal.notes)
         if unfinished is not None:
             notes.append(f"An earlier trial of this change, begun at {unfinished.time}, has no end in the journal.")

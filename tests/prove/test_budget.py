@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,17 @@ from advisor.capture.request import CaptureRequest
 from advisor.cli import main
 from advisor.host.calibration.proof import LEAST_TRIAL_S, MIN_BUDGET_S
 from advisor.model.errors import AdvisorError, OutOfTime
+from advisor.model.outcome import Interval
+from advisor.model.sequential_test import LOOKS, interval_at
 from advisor.prove import end_to_end
 from advisor.prove.budget import Budget, check_budget
+from advisor.prove.change_speed import speed_of_scripts
+from advisor.prove.compare_runs import verdict_of
 from advisor.prove.end_to_end import RunSteps, measure_end_to_end
 from advisor.prove.greedy_loop import prove_fixes
-from advisor.prove.trial.trial_result import FASTER, REFUSED
+from advisor.prove.outcomes import is_proved
+from advisor.prove.result_lines import line_of_whole
+from advisor.prove.trial.trial_result import FASTER, REFUSED, SAME
 from tests.prove.test_greedy_loop import CACHE, FETCH, MAP, Arithmetic, Report, kept
 
 STUBBORN = """import os, signal, sys, time
@@ -165,8 +172,8 @@ def test_a_script_is_stopped_at_the_deadline_whatever_it_does(tmp_path):
 RUN = RunSteps(10.0, 0.5, 50, 100)
 
 
-@pytest.mark.parametrize("stopped_in", [1, 2, 5])
-def test_a_run_that_is_stopped_is_lack_of_time_and_no_verdict(monkeypatch, stopped_in):
+def out_of_time(monkeypatch, stopped_in, before_ms=(10.0,)):
+    """The result of runs of which one is stopped at the deadline; the other side always takes 10 ms."""
     runs, deadlines = [], []
 
     def time_run(request, on_progress, is_with_gaps):
@@ -174,13 +181,39 @@ def test_a_run_that_is_stopped_is_lack_of_time_and_no_verdict(monkeypatch, stopp
         deadlines.append(request.deadline)
         if len(runs) == stopped_in:
             raise OutOfTime("stopped")
-        return RUN
+        is_before = request.script.name == "before.py"
+        return replace(RUN, step_ns=before_ms[(len(runs) - 1) // 2 % len(before_ms)]) if is_before else RUN
 
     monkeypatch.setattr(end_to_end, "time_run", time_run)
     far = time.monotonic() + 1e9
     sides = [CaptureRequest(Path("unused"), Path(name)) for name in ("before.py", "after.py")]
     whole = measure_end_to_end(sides[0], sides[1], lambda progress: None, far)
-    assert (whole.verdict, whole.is_out_of_time, whole.speedup) == (REFUSED, True, None)
     assert set(deadlines) == {far}
     assert len(runs) == stopped_in
-    assert "the budget was used up after" in whole.note
+    assert (whole.verdict, whole.is_out_of_time) == (REFUSED, True)
+    return whole
+
+
+@pytest.mark.parametrize("stopped_in", [1, 2, 5])
+def test_a_run_that_is_stopped_is_lack_of_time_and_no_verdict(monkeypatch, stopped_in):
+    whole = out_of_time(monkeypatch, stopped_in)
+    assert whole.speedup is None and not whole.is_undecided
+    assert "not measured: the budget was used up after" in whole.note
+
+
+@pytest.mark.parametrize(("stopped_in", "pairs", "at_look"), [(8, 3, 3), (10, 4, 4), (12, 5, 4)])
+def test_pairs_that_were_finished_in_time_are_reported_as_undecided(monkeypatch, stopped_in, pairs, at_look):
+    times = 11.0, 11.4, 12.0, 10.2, 10.0
+    whole = out_of_time(monkeypatch, stopped_in, times)
+    look = next(look for look in LOOKS if look.pairs == at_look)
+    assert whole.speedup == interval_at([ms / 10.0 for ms in times[:at_look]], look.error)
+    assert whole.speedup.low < 1 < whole.speedup.high and whole.is_undecided
+    assert f"the budget was used up after {pairs} of up to 8 pairs of runs" in whole.note
+    assert not is_proved(whole)
+    assert (whole.test.ended_because, whole.test.pairs) == ("out of time", pairs)
+    told = line_of_whole("all changes", whole)
+    assert "undecided" in told and "not measured" not in told
+    facts = speed_of_scripts(whole).facts
+    assert (facts.state, facts.speedup) == ("unknown", whole.speedup) and "of up to 8 pairs" in facts.reason
+    assert verdict_of(whole) == "unknown"
+    assert verdict_of(replace(whole, speedup=Interval(1.0, 0.95, 1.1))) == SAME  # it excludes anything else

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from advisor.capture.request import CaptureRequest
+from advisor.capture.request import CaptureRequest, Progress
 from advisor.model.finding import Code, Finding, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SetOption
 from advisor.model.outcome import Interval
+from advisor.model.paired_test import PairedTest
 from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
 from advisor.prove import end_to_end
 from advisor.prove.compare_runs import compare_reports
@@ -170,3 +172,25 @@ def test_runs_that_were_made_before_are_those_of_the_first_turn(early, order, mo
     found = measure_end_to_end(*sides, lambda progress: None, early={name: EarlyRun(runs[name], 5.0) for name in early})
     assert "".join(made) == order.replace(" ", "")
     assert (found.verdict, len(found.before), len(found.after)) == (FASTER, 3, 3)
+    assert found.test == PairedTest("clear", 3, 8)  # three pairs have no exact interval
+
+
+@pytest.mark.parametrize(("deadline", "expected"), [(None, [None, 50, 40, 30, 20, 10]), (1045.0, [None, 35, 25, 15])])
+def test_the_time_until_the_next_look_follows_from_the_runs_so_far(deadline, expected, monkeypatch):
+    """Each run takes 10 s; the clock is made up."""
+    now = [1000.0]
+
+    def timed(request, on_progress, is_with_gaps):
+        on_progress(Progress("starting"))
+        now[0] += 10.0
+        on_progress(Progress("saving"))
+        return RunSteps((20.0 if request.script.name == "B" else 10.0) * MS, None, 50, None)
+
+    monkeypatch.setattr(end_to_end, "time_run", timed)
+    monkeypatch.setattr(end_to_end, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    sides = (CaptureRequest(Path("unused"), Path(name)) for name in ("B", "A"))
+    told = []
+    measure_end_to_end(*sides, told.append, deadline)
+    left = [progress.left_s for progress in told if progress.phase == "starting"]
+    assert left == expected
+    assert all(progress.left_s >= 0 for progress in told if progress.left_s is not None)

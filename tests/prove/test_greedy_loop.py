@@ -191,16 +191,27 @@ def test_ctrl_c_keeps_what_is_proved():
     assert kept(result) == ["cache"]
     assert result.is_interrupted
     assert result.total.speedup.value == 2.0
-    assert result.stopped_because == "Interrupted before all changes were tried, so nothing was written."
+    assert result.stopped_because == (
+        "Interrupted before all changes were tried (not measured: Do map), so nothing was written."
+    )
 
 
-def test_ctrl_c_before_the_first_result_and_a_signal_to_end_keep_nothing():
+def test_ctrl_c_in_the_first_trial_says_what_is_missing():
     first = Arithmetic(lambda on: 1 / 0)
     first.try_fix = lambda *args: (_ for _ in ()).throw(KeyboardInterrupt)
-    for session in (first, Stopped(lambda on: 1.0 + len(on), Terminated(15))):
-        with pytest.raises(KeyboardInterrupt) as stop:
-            prove(session, {frozenset(): [CACHE], frozenset({"cache"}): [MAP]})
-        assert not isinstance(stop.value, LoopInterrupted)
+    with pytest.raises(LoopInterrupted) as stop:
+        prove(first, {frozenset(): [CACHE, FETCH]})
+    result = stop.value.result
+    assert result.is_interrupted and not result.kept
+    assert result.stopped_because == (
+        "Interrupted before all changes were tried (not measured: Do cache; Do fetch), so nothing was written."
+    )
+
+
+def test_a_signal_to_end_keeps_nothing():
+    with pytest.raises(KeyboardInterrupt) as stop:
+        prove(Stopped(lambda on: 1.0 + len(on), Terminated(15)), {frozenset(): [CACHE], frozenset({"cache"}): [MAP]})
+    assert not isinstance(stop.value, LoopInterrupted)
 
 
 def test_each_trial_is_told_at_once():

@@ -44,6 +44,7 @@ def loop_of(*names: str) -> LoopResult:
         (whole(FASTER, 2.0, 1.9, 2.1), True, FASTER),
         (whole(REFUSED), True, FASTER),
         (replace(whole(REFUSED), is_out_of_time=True), False, FASTER),  # more time could contradict it
+        (replace(whole(REFUSED, 1.2, 0.97, 1.5), is_out_of_time=True), False, FASTER),
         (whole(SAME, 1.0, 0.99, 1.01), False, SAME),
         (whole(SAME, 1.01, 0.9, 1.2), False, SAME),  # most probably nothing
         (whole(SAME, 1.02, 1.01, 1.03), False, SAME),  # surely not worth it
@@ -81,6 +82,12 @@ def test_why_a_training_gains_nothing(before: float | None, after: float | None,
         (None, "pipeline", "not measured", "Proved on the pipeline alone: "),
         (replace(whole(REFUSED), is_out_of_time=True), "pipeline", "not measured", "Proved on the pipeline alone: "),
         (whole(SAME, 1.2, 0.97, 1.5), "pipeline", "undecided", "Proved on the pipeline alone: "),
+        (
+            replace(whole(REFUSED, 1.0, 0.9, 1.1), is_out_of_time=True),
+            "pipeline",
+            "undecided",
+            "Proved on the pipeline alone: ",
+        ),
         (whole(SAME, 1.0, 0.99, 1.01), "pipeline", SAME, "Proved on the pipeline alone: "),
         (whole(SLOWER, 0.9, 0.8, 0.95), "pipeline", SLOWER, "Proved on the pipeline alone: "),
         (whole(BROKEN), None, BROKEN, "Proved on the pipeline alone: "),
@@ -148,6 +155,15 @@ def test_without_time_to_find_the_culprit_nothing_is_proved() -> None:
     assert not is_proved(proved)
     assert len(result.kept) == 2
     assert runs.notes == []
+
+
+def test_what_the_runs_of_one_change_had_shown_when_the_time_was_used_up_belongs_to_that_change() -> None:
+    waiting = Trial(REFUSED, note="Its dataset cannot be rebuilt.", is_replayable=False)
+    loop = LoopResult((Attempt(finding("a"), waiting, is_kept=False),))
+    undecided = replace(whole(REFUSED, 1.2, 0.9, 1.5), is_out_of_time=True, note="Undecided after 3 pairs.")
+    result, proved = prove_on_script(loop, Runs(a=undecided))
+    assert proved is None and not result.kept
+    assert (result.attempts[0].trial.verdict, result.attempts[0].trial.note) == (REFUSED, "Undecided after 3 pairs.")
 
 
 @pytest.mark.parametrize(("trial", "has_plan"), [(ALONE, True), (replace(ALONE, verdict=SAME), False)])

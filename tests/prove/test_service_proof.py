@@ -33,6 +33,7 @@ def test_a_faster_training_is_described_by_its_steps_and_waits():
         (EndToEnd("same", Interval(1.3, 0.9, 1.9), OWN, THEIRS), "undecided", "it is undecided whether"),
         (EndToEnd("broken", note="With the changes: train.py failed: no such op."), "broken", "fails: train.py failed: no such"),
         (EndToEnd("refused", note="The script ended before its steps could be timed."), "not measured", "the script ended"),
+        (EndToEnd("refused", Interval(1.3, 0.9, 1.9), OWN, THEIRS, "Late.", is_out_of_time=True), "undecided", "faster. Late."),
         (None, "not measured", "see the notes"),
     ],
 )  # fmt: skip

@@ -9,16 +9,24 @@ from dataclasses import replace
 
 import jsonschema
 import msgspec
+import pytest
 from rich.console import Console
 
 from advisor.model.change_proof import ChangeProof, ComparedDataset, ElementDifference
+from advisor.model.check import BaseComparison, Check
 from advisor.model.finding import Safety
-from advisor.model.outcome import Interval, LossDeviation, LossPoint
+from advisor.model.outcome import Interval, LossDeviation, LossPoint, Report
 from advisor.model.own_files import FileKind, is_own_file
-from advisor.model.proof import Side
+from advisor.model.paired_test import PairedTest
+from advisor.model.proof import Proof, Side
+from advisor.model.run_comparison import ComparedRun, RunComparison
+from advisor.report import check_words
 from advisor.report.change_format import ChangeProof as ChangeDocument
 from advisor.report.change_json import change_of, change_to_bytes, document_of, load_schema
 from advisor.report.change_text import print_change
+from advisor.report.comparison_text import print_comparison
+from advisor.report.proof_text import print_proof
+from advisor.testing import batch, pipeline, source
 
 CHANGE = ChangeProof(
     target="train.py",
@@ -70,6 +78,46 @@ def test_text_starts_with_the_verdict_and_shows_the_first_difference():
     assert text.startswith("Faster but different data. The elements differ.")
     assert "First difference: element 0, component 2, 2 of 16 values; the first is [5]: 3 before, 4 after." in text
     assert "\x1b" not in text and "A note." in text and "8 ms" in text
+
+
+@pytest.mark.parametrize(
+    ("test", "words"),
+    [
+        (
+            PairedTest("clear", 3, 8),
+            ["after 3 of up to 8 pairs", "conditional on that, and probably somewhat too large"],
+        ),
+        (
+            PairedTest("curtailed", 6, 8, (1.5, 1.25, 2.0)),
+            ["conditional on that", "median of the 6 pairs is 1.50x (1.25x to 2.0x)"],
+        ),
+        (PairedTest("last", 8, 8, (1.5, 1.25, 2.0)), ["median of the 8 pairs is 1.50x (1.25x to 2.0x)"]),
+    ],
+)
+def test_every_report_says_how_the_test_ended_and_gives_the_exact_interval(test, words):
+    base = BaseComparison("main", "0" * 40, step_ratio=Interval(1.1, 1.0, 1.2), turns=test.pairs, test=test)
+    side = ComparedRun("train.py", "", Side())
+    proof = Proof("faster", "Proved.", end_to_end_turns=test.pairs, test=test)
+    analysis = pipeline(source(), batch(32), consumer_ms=5).analysis
+    console = Console(file=io.StringIO(), width=160, highlight=False)
+    texts = [check_words.base_sentences(Check("train.py", (), base=base))]
+    for show, result in (
+        (print_change, replace(CHANGE, test=test)),
+        (print_comparison, RunComparison(side, side, "faster", Interval(1.5, 1.2, 2.0), test.pairs, test=test)),
+        (print_proof, Report(analysis, proof=proof)),
+    ):
+        console.file = io.StringIO()
+        show(result, console)
+        texts.append([console.file.getvalue()])
+    for text in texts:
+        joined = " ".join(" ".join(text).split())
+        assert all(word in joined for word in words)
+        assert ("conditional" in joined) == (test.ended_because != "last")
+    change = replace(CHANGE, test=test)
+    document = json.loads(change_to_bytes(change))["test"]
+    assert (document["ended_because"], document["pairs"]) == (test.ended_because, test.pairs)
+    assert (document["median"] is None) == (test.median is None)
+    assert change_of(msgspec.convert(json.loads(change_to_bytes(change)), ChangeDocument)).test == test
 
 
 def test_losses_are_shown_at_about_twice_the_batches_each_and_kept_in_the_json():

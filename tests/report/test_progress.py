@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import io
+from functools import partial
 
 import pytest
 from rich.console import Console
 
 from advisor.capture.request import RESULT, Progress
-from advisor.report.progress import describe, show_budget, show_progress
+from advisor.report.progress import describe, show_budget, show_progress, time_left
 
 
 @pytest.mark.parametrize(
@@ -23,6 +24,21 @@ from advisor.report.progress import describe, show_budget, show_progress
 )
 def test_words(progress, text):
     assert describe(progress, 4_200_000_000) == text
+
+
+@pytest.mark.parametrize(
+    ("left_s", "text"), [(None, ""), (200.0, "about 3 min left"), (31.0, "about 1 min left"), (0.0, "under 1 min left")]
+)
+def test_the_time_left_is_shown_if_it_is_known(left_s, text, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    progress = Progress("warming up", 7, 10, left_s=left_s)
+    assert time_left(progress) == text
+    for show_it in (partial(show_progress, is_quiet=False), partial(show_budget, is_quiet=False, budget_s=600.0)):
+        file = io.StringIO()
+        with show_it(Console(file=file, force_terminal=True, width=120)) as show:
+            show(progress)
+        assert text in file.getvalue() and "warming up 7/10 steps" in file.getvalue()
+        assert ("left" in file.getvalue()) == (left_s is not None)
 
 
 @pytest.mark.parametrize("options", [{}, {"force_terminal": True, "is_quiet": True}])

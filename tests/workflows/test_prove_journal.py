@@ -75,6 +75,14 @@ def test_the_same_change_is_not_tried_twice(options, code, proofs, capsys):
     assert len(lines()) == 2
 
 
+def test_an_interrupted_trial_shows_what_is_known_and_is_tried_again(proofs, capsys):
+    proofs += [replace(PROOF, verdict="cannot tell", speed="unknown", speedup=None, is_interrupted=True), PROOF]
+    assert prove() == 130
+    assert json.loads(capsys.readouterr().out)["is_interrupted"]
+    assert [line["event"] for line in lines()] == ["began", "stopped"]
+    assert prove("--resume") == 0 and not proofs
+
+
 def test_without_resume_it_is_judged_again(proofs):
     proofs += [PROOF, PROOF]
     assert prove() == prove() == 0
