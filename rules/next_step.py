@@ -143,12 +143,12 @@ class NextStep(Rule):
         rate = measured_rate or self.disk_bytes_per_s
         best = best_place(
             [
-                replace(each, prediction=read_from_disk(pipeline, each, rate))
-                for each in cache_places(analysis, pipeline)
-                if not each.obstacles
-                and not each.assumptions
-                and each.call.inputs  # the elements of a source are stored already
-                and each.saved_share >= self.min_share
+                replace(cache_place, prediction=read_from_disk(pipeline, cache_place, rate))
+                for cache_place in cache_places(analysis, pipeline)
+                if not cache_place.obstacles
+                and not cache_place.assumptions
+                and cache_place.call.inputs  # the elements of a source are stored already
+                and cache_place.saved_share >= self.min_share
             ],
             self.min_speedup,
         )
@@ -176,7 +176,7 @@ class NextStep(Rule):
 
     def _by_hand(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator) -> Finding | None:
         """A function whose calls cost more than its ops, and that cannot be vectorised automatically."""
-        call = next((each for each in iterator.calls if each.method == "map"), None)
+        call = next((candidate for candidate in iterator.calls if candidate.method == "map"), None)
         batched = batch_behind(pipeline, iterator) if call is not None else None
         share = op_share(iterator)
         is_known = call is not None and call.function is not None and call.function.is_traced
@@ -305,33 +305,33 @@ class NextStep(Rule):
 
     def _more_cores(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator | None) -> Finding | None:
         """The number of cores with which the CPU time of a step fits into the step."""
-        use, found = core_use(analysis, pipeline), cores_needed(analysis, pipeline)
+        use, needed = core_use(analysis, pipeline), cores_needed(analysis, pipeline)
         is_full = use is not None and use.free < self.min_free_cores and use.own >= self.min_own_share * use.usable
-        if found is None or not is_full:
+        if needed is None or not is_full:
             return None
         return self.finding(
-            f"Use a machine with at least {format_many(found.needed, 'core')}",
-            f"A step takes {format_ns(found.cpu_ns)} of CPU time, of the pipeline and of the training together, and would "
-            f"take {format_ns(found.step_ns)} without its wait: that needs {format_many(found.needed, 'core')} in place of "
-            f"{found.now:g}, if all of it runs in parallel. tf.data service (page: advisor explain offload) runs the "
+            f"Use a machine with at least {format_many(needed.needed, 'core')}",
+            f"A step takes {format_ns(needed.cpu_ns)} of CPU time, of the pipeline and of the training together, and would "
+            f"take {format_ns(needed.step_ns)} without its wait: that needs {format_many(needed.needed, 'core')} in place of "
+            f"{needed.now:g}, if all of it runs in parallel. tf.data service (page: advisor explain offload) runs the "
             "pipeline on the cores of other machines instead.",
             iterator=iterator,
             site=pipeline.consumer.site if pipeline.consumer else None,
             evidence=(
-                Evidence("cpu_time_per_step", found.cpu_ns, "ns"),
-                Evidence("cores_needed", found.needed, "cores"),
-                Evidence("cores", found.now, "cores"),
+                Evidence("cpu_time_per_step", needed.cpu_ns, "ns"),
+                Evidence("cores_needed", needed.needed, "cores"),
+                Evidence("cores", needed.now, "cores"),
             ),
         )
 
 
 def best_place(places: list[CachePlace], min_speedup: float) -> CachePlace | None:
     """The place that saves most, the smallest of about equal ones; None if none saves enough."""
-    most = max((each.prediction.value for each in places), default=1.0)
+    most = max((place.prediction.value for place in places), default=1.0)
     if most < min_speedup:
         return None
-    equal = [each for each in places if each.prediction.value >= 0.95 * most]
-    return min(equal, key=lambda each: (each.bytes is None, each.bytes or 0))
+    equal = [place for place in places if place.prediction.value >= 0.95 * most]
+    return min(equal, key=lambda place: (place.bytes is None, place.bytes or 0))
 
 
 def storing_code(call: Call) -> str:
@@ -352,7 +352,7 @@ def op_share(iterator: Iterator) -> float | None:
 
 def costliest_line(iterator: Iterator) -> str:
     """Return a sentence on the line of the function that takes most time; empty if its lines are unknown."""
-    line = max(iterator.lines, key=lambda each: each.total_ns, default=None)
+    line = max(iterator.lines, key=lambda candidate: candidate.total_ns, default=None)
     if line is None:
         return ""
     share = f"{'about ' if line.samples is not None else ''}{format_share(line.share)}"

@@ -159,7 +159,7 @@ class RepeatedWork(Rule):
         is the main cause of a long wait. A library may have added the first one: tfds caches small datasets before they are
         decoded.
         """
-        has_cache = any(each.method == "cache" for each in upstream_calls(analysis, candidate.call))
+        has_cache = any(upstream_call.method == "cache" for upstream_call in upstream_calls(analysis, candidate.call))
         is_main_cause = analysis.verdict.level == "high" and candidate.saved_share >= self.main_cause
         gain = candidate.prediction.low if has_cache and not is_main_cause else candidate.prediction.value
         return gain >= self.min_speedup

@@ -79,7 +79,11 @@ class WindowDatasets(Rule):
             windows = chain[1]
             inner = nested_calls(analysis, call)
             iterators = iterators_of_call(pipeline, call)
-            if windows.method != "window" or not iterators or not any(each.method == "batch" for each in inner):
+            if (
+                windows.method != "window"
+                or not iterators
+                or not any(inner_call.method == "batch" for inner_call in inner)
+            ):
                 continue
             yield from self._advice(analysis, pipeline, chain[2], windows, call, iterators[0])
 
@@ -129,7 +133,7 @@ class WindowDatasets(Rule):
             return advice
         if call.method != "flat_map" or not is_batch_of(call, inner, size):
             return advice
-        drops, inner_drops = (each.arguments.get("drop_remainder", False) for each in (windows, inner[0]))
+        drops, inner_drops = (window_call.arguments.get("drop_remainder", False) for window_call in (windows, inner[0]))
         if not isinstance(drops, bool) or not isinstance(inner_drops, bool):
             return advice
         if not all(map(is_editable, (before, windows, call))):
@@ -156,7 +160,7 @@ def is_batch_of(call: Call, inner: tuple[Call, ...], size: int) -> bool:
         function is not None
         and function.is_traced
         and all(is_dataset_op(op) for op in function.ops)
-        and [each.method for each in inner] == ["batch"]
+        and [inner_call.method for inner_call in inner] == ["batch"]
         and inner[0].arguments.get("batch_size") == size
     )
 

@@ -126,14 +126,16 @@ def command(target: str, args: tuple[str, ...], write: bool, undo: bool, files: 
         click.echo(announcement(asked), err=True)
     with progress_bar(quiet or request.show_output, budget) as on_progress:
         result = offload(asked, rules, settings, on_progress)
-    found, problem = _write(result, request, folder, write)
-    _emit_json(found, json_path)
+    outcome, problem = _write(result, request, folder, write)
+    _emit_json(outcome, json_path)
     if not quiet:
         from advisor.report.offload_text import print_offload
 
-        print_offload(found, console_for_people(to_stderr=json_path == "-"))
-        if found.changed_files:
-            click.echo(f"To revert: advisor offload --undo {target if target != '-m' else found.run_folder}", err=True)
+        print_offload(outcome, console_for_people(to_stderr=json_path == "-"))
+        if outcome.changed_files:
+            click.echo(
+                f"To revert: advisor offload --undo {target if target != '-m' else outcome.run_folder}", err=True
+            )
     if request.out is None and not request.is_saved_run:
         from advisor.commands.runs import say_pruned
         from advisor.workflows.stored_runs import prune
@@ -141,14 +143,14 @@ def command(target: str, args: tuple[str, ...], write: bool, undo: bool, files: 
         say_pruned(prune(settings.keep_runs, settings.keep_runs_bytes), quiet)
     if problem is not None:  # raised only now, so that the result, which took minutes, is shown first
         raise problem
-    return EXIT_MATCHED if set(fail_on) & _results(found) else 0
+    return EXIT_MATCHED if set(fail_on) & _results(outcome) else 0
 
 
-def _results(found: Offload) -> set[str]:
+def _results(outcome: Offload) -> set[str]:
     """Return the values of `--fail-on` that the result matches."""
-    results = {found.movability.verdict}
-    is_useless = found.sizing is not None and found.sizing.verdict == "no gain"
-    if is_useless or (found.proof is not None and found.proof.verdict != "faster"):
+    results = {outcome.movability.verdict}
+    is_useless = outcome.sizing is not None and outcome.sizing.verdict == "no gain"
+    if is_useless or (outcome.proof is not None and outcome.proof.verdict != "faster"):
         results.add("no-gain")
     return results
 
@@ -164,21 +166,23 @@ def _write(
     from advisor.offload.decision import why_not_written
     from advisor.workflows.offload_files import write_files
 
-    found = result.offload
-    refusal = why_not_written(found.movability, found.sizing, found.diff, found.proof) if is_source_changed else ""
+    outcome = result.offload
+    refusal = (
+        why_not_written(outcome.movability, outcome.sizing, outcome.diff, outcome.proof) if is_source_changed else ""
+    )
     if refusal:
-        return found, AdvisorError(refusal)
+        return outcome, AdvisorError(refusal)
     try:
         if folder is not None and result.texts:
-            found = replace(found, files=tuple(str(path) for path in write_files(folder, result.texts)))
+            outcome = replace(outcome, files=tuple(str(path) for path in write_files(folder, result.texts)))
         if is_source_changed:
             from advisor.rewrite.apply.write import write_patch
 
-            changed = write_patch(result.patch, Path(found.run_folder), request.path)
-            found = replace(found, changed_files=tuple(str(path) for path in changed))
+            changed = write_patch(result.patch, Path(outcome.run_folder), request.path)
+            outcome = replace(outcome, changed_files=tuple(str(path) for path in changed))
     except AdvisorError as error:
-        return found, error
-    return found, None
+        return outcome, error
+    return outcome, None
 
 
 def _undo(target: str, args: tuple[str, ...], write: bool, quiet: bool) -> int:
@@ -235,8 +239,8 @@ def _check_json(json_path: str | None) -> None:
         check_output("--json", Path(json_path or ""), FileKind.OFFLOAD)
 
 
-def _emit_json(found: Offload, json_path: str | None) -> None:
+def _emit_json(outcome: Offload, json_path: str | None) -> None:
     from advisor.model.own_files import FileKind
     from advisor.report.offload_json import offload_to_bytes
 
-    write_json(json_path, FileKind.OFFLOAD, lambda: offload_to_bytes(found))
+    write_json(json_path, FileKind.OFFLOAD, lambda: offload_to_bytes(outcome))

@@ -114,9 +114,11 @@ def _too_small(finding: Finding) -> Rejected:
     )
 
 
-def _without_found(rejected: Iterable[Rejected], found: Iterable[Finding], settings: Settings) -> tuple[Rejected, ...]:
+def _without_found(
+    rejected: Iterable[Rejected], findings: Iterable[Finding], settings: Settings
+) -> tuple[Rejected, ...]:
     """The rejected changes, each once, without those that a finding proposes and those of ignored rules."""
-    proposed = {(finding.rule, finding.title) for finding in found}
+    proposed = {(finding.rule, finding.title) for finding in findings}
     entries = {(entry.rule, entry.change): entry for entry in rejected if entry.rule not in settings.ignore}
     return tuple(entry for key, entry in entries.items() if key not in proposed)
 

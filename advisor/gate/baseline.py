@@ -93,17 +93,17 @@ def entries_of(findings: Iterable[tuple[str, str]]) -> tuple[BaselineEntry, ...]
 
 def shrink(
     entries: Sequence[BaselineEntry],
-    found: Mapping[Key, int],
+    present: Mapping[Key, int],
     may_go: Callable[[BaselineEntry], bool] = lambda entry: True,
 ) -> tuple[BaselineEntry, ...]:
     """Return the entries without findings that have vanished; no entry is new, and no count rises.
 
     Args:
         entries: The entries of a script.
-        found: Number of findings of each key.
+        present: Number of findings of each key.
         may_go: Whether the runs could have found what an entry stands for; otherwise it stays.
     """
-    left = Counter(found)
+    left = Counter(present)
     kept: list[BaselineEntry] = []
     for entry in entries:
         key = key_of(entry.rule, entry.call)

@@ -71,18 +71,18 @@ def _with_imports(starts: Sequence[Path], places: Sequence[Path], texts: Mapping
 
     `modulefinder` of the standard library reads files only, and some of these texts are in none.
     """
-    found: dict[Path, bytes] = {}
+    files: dict[Path, bytes] = {}
     left = list(starts)
     while left:
         path = left.pop().resolve()
-        if path in found:
+        if path in files:
             continue
         try:
-            found[path] = texts[path] if path in texts else read_regular(path)
+            files[path] = texts[path] if path in texts else read_regular(path)
         except OSError:
             continue
-        left += _imported(path, found[path], places)
-    return found
+        left += _imported(path, files[path], places)
+    return files
 
 
 def _imported(path: Path, data: bytes, places: Sequence[Path]) -> Iterator[Path]:

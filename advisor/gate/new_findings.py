@@ -40,18 +40,18 @@ class NewFindings:
 
 def findings_of(report: Report) -> tuple[Found, ...]:
     """Return the findings of a run in the order of the report."""
-    found: list[Found] = []
+    findings: list[Found] = []
     for finding in report.findings:
         call = text_of_call(report.analysis, finding)
-        found.append(Found(finding, call, key_of(finding.rule, call)))
-    return tuple(found)
+        findings.append(Found(finding, call, key_of(finding.rule, call)))
+    return tuple(findings)
 
 
 def most_of(runs: Sequence[Sequence[Found]]) -> Counter[Key]:
     """Return the largest number of findings of each key in a run: a finding has vanished if no run has it."""
     most: Counter[Key] = Counter()
-    for found in runs:
-        most |= _counts(found)
+    for run in runs:
+        most |= _counts(run)
     return most
 
 
@@ -69,12 +69,12 @@ def new_findings(
     known, most = counts_of(entries), most_of(runs)
     new: Counter[Key] = Counter()
     for key in most:
-        counts = sorted(_counts(found)[key] for found in runs)
+        counts = sorted(_counts(run)[key] for run in runs)
         place = {"optimistic": 0, "pessimistic": -1}.get(aggregation, (len(counts) - 1) // 2)
         new[key] = max(0, counts[place] - known[key])
     return NewFindings(
         num_new=sum(new.values()),
-        per_run=tuple(sum((_counts(found) - known).values()) for found in runs),
+        per_run=tuple(sum((_counts(run) - known).values()) for run in runs),
         num_known=sum(min(count, known[key]) for key, count in most.items()),
         findings=tuple(finding for key, count in new.items() for finding in _checked(runs, key, count)),
     )
@@ -84,8 +84,8 @@ def grown(entries: Sequence[BaselineEntry], runs: Sequence[Sequence[Found]]) -> 
     """Return the entries, extended so that they hold every finding of every run."""
     merged = {key_of(entry.rule, entry.call): entry for entry in entries}
     counts = counts_of(entries)
-    for found in runs:
-        for entry in difference(entries_of((one.finding.rule, one.call) for one in found), _entries(merged, counts)):
+    for run in runs:
+        for entry in difference(entries_of((one.finding.rule, one.call) for one in run), _entries(merged, counts)):
             key = key_of(entry.rule, entry.call)
             merged.setdefault(key, entry)
             counts[key] += entry.count
@@ -101,8 +101,8 @@ def _checked(runs: Sequence[Sequence[Found]], key: Key, count: int) -> list[Chec
     """Return that many findings of a key: which of several equal ones is new is unknown, so those with the smallest gain."""
     if not count:
         return []
-    fullest = max(runs, key=lambda found: _counts(found)[key])
-    num_runs = sum(key in _counts(found) for found in runs)
+    fullest = max(runs, key=lambda run: _counts(run)[key])
+    num_runs = sum(key in _counts(run) for run in runs)
     alike = [one for one in fullest if one.key == key][-count:]
     return [
         CheckedFinding(
@@ -112,5 +112,5 @@ def _checked(runs: Sequence[Sequence[Found]], key: Key, count: int) -> list[Chec
     ]
 
 
-def _counts(found: Sequence[Found]) -> Counter[Key]:
-    return Counter(one.key for one in found)
+def _counts(findings: Sequence[Found]) -> Counter[Key]:
+    return Counter(one.key for one in findings)

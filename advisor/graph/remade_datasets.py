@@ -56,7 +56,7 @@ def joined_names(recording: Recording) -> dict[str, str]:
             if any(other.id in read for other in same):
                 continue
             for other in same:
-                inputs = tuple(names.get(each, each) for each in other.inputs)
+                inputs = tuple(names.get(input_id, input_id) for input_id in other.inputs)
                 if other is not last and other.identity == last.identity and inputs == last.inputs:
                     _join(other, last, inside, names)
     return names
@@ -64,14 +64,14 @@ def joined_names(recording: Recording) -> dict[str, str]:
 
 def _upstream(call_id: str | None, by_id: Mapping[str, Call]) -> set[str]:
     """The ids of a call and of everything that its elements come from."""
-    found: set[str] = set()
+    ids: set[str] = set()
     waiting = [call_id]
     while waiting:
         call = by_id.get(waiting.pop() or "")
-        if call is not None and call.id not in found:
-            found.add(call.id)
+        if call is not None and call.id not in ids:
+            ids.add(call.id)
             waiting.extend(call.inputs)
-    return found
+    return ids
 
 
 def _join(other: Call, last: Call, inside: Mapping[str, Sequence[Call]], names: dict[str, str]) -> None:

@@ -115,8 +115,8 @@ def _plain_steps(series: StepSeries, window: Window, num_profiled: int) -> Steps
 def _series_of(pipeline: Pipeline, recording: Recording) -> StepSeries | None:
     """The steps of the pipeline's own consumer; of the recorded main consumer if it has none."""
     own = pipeline.consumer.id if pipeline.consumer is not None else None
-    found = next((series for series in recording.steps if series.consumer_id == own and series.end_ns), None)
-    return found if found is not None else _main_series(recording)
+    own_series = next((series for series in recording.steps if series.consumer_id == own and series.end_ns), None)
+    return own_series if own_series is not None else _main_series(recording)
 
 
 def _main_series(recording: Recording) -> StepSeries | None:

@@ -39,7 +39,7 @@ class Bottlenecks:
 
     def of(self, consumer_id: str) -> BottleneckStretch | None:
         """Return the latest stretch of a consumer; None before the first finding."""
-        return next((each for each in reversed(self.stretches) if each.consumer_id == consumer_id), None)
+        return next((stretch for stretch in reversed(self.stretches) if stretch.consumer_id == consumer_id), None)
 
     def count(self, window: LiveWindow) -> None:
         """Count the cost of a window that has just been written."""

@@ -73,13 +73,13 @@ class CsvRows:
         """See `Sink`."""
         if self._file.is_empty:
             self._rows.writerow(COLUMNS)
-        for each in sample.consumers:
+        for consumer in sample.consumers:
             self._rows.writerow(
                 (
-                    f"{sample.time_ns / NS_PER_S:.3f}", each.id, cell_text(each.where), each.kind, int(each.is_main),
-                    each.steps, each.passes, each.new_steps, _seconds(each.step_ns), _known(each.wait_share),
-                    _known(each.buffered), _known(each.buffer_size), f"{sample.cores:.3f}", _known(sample.rss_bytes),
-                    each.pauses, _seconds(each.pause_ns),
+                    f"{sample.time_ns / NS_PER_S:.3f}", consumer.id, cell_text(consumer.where), consumer.kind,
+                    int(consumer.is_main), consumer.steps, consumer.passes, consumer.new_steps, _seconds(consumer.step_ns),
+                    _known(consumer.wait_share), _known(consumer.buffered), _known(consumer.buffer_size),
+                    f"{sample.cores:.3f}", _known(sample.rss_bytes), consumer.pauses, _seconds(consumer.pause_ns),
                 )
             )  # fmt: skip
         self._file.text.flush()

@@ -91,16 +91,16 @@ class PrometheusEndpoint:
         self._cores.set(sample.cores)
         if sample.rss_bytes is not None:
             self._rss.set(sample.rss_bytes)
-        for each in sample.consumers:
-            labels = self._names[each.id] = (each.where or each.id, each.kind)
+        for consumer in sample.consumers:
+            labels = self._names[consumer.id] = (consumer.where or consumer.id, consumer.kind)
             self._slow.labels(*labels)
-            self._steps.labels(*labels).set(each.steps)
-            self._passes.labels(*labels).set(each.passes)
+            self._steps.labels(*labels).set(consumer.steps)
+            self._passes.labels(*labels).set(consumer.passes)
             for metric, value in (
-                (self._step, None if each.step_ns is None else each.step_ns / NS_PER_S),
-                (self._wait, each.wait_share),
-                (self._buffered, each.buffered),
-                (self._size, each.buffer_size),
+                (self._step, None if consumer.step_ns is None else consumer.step_ns / NS_PER_S),
+                (self._wait, consumer.wait_share),
+                (self._buffered, consumer.buffered),
+                (self._size, consumer.buffer_size),
             ):
                 if value is not None:
                     metric.labels(*labels).set(value)
@@ -154,10 +154,10 @@ class TensorBoardScalars:
 
     def write(self, sample: LiveSample, changes: Sequence[Change]) -> None:
         """See `Sink`."""
-        for each in sample.consumers:
-            if each.is_main:
-                for _, tag, value in training_scalars(sample, each):
-                    self._writer.add_scalar(f"input pipeline/{tag}", value, each.steps)
+        for consumer in sample.consumers:
+            if consumer.is_main:
+                for _, tag, value in training_scalars(sample, consumer):
+                    self._writer.add_scalar(f"input pipeline/{tag}", value, consumer.steps)
 
     def close(self) -> None:
         """See `Sink`."""

@@ -81,7 +81,7 @@ class SlowPeriods:
     def _is_slow(self, point: _Point) -> bool:
         if len(self._usual) < MIN_REFERENCE or (len(self.periods) >= MAX_PERIODS and not self._slow):
             return False
-        usual, deviation = median_and_deviation(each.step_ns for each in self._usual)
+        usual, deviation = median_and_deviation(usual_point.step_ns for usual_point in self._usual)
         return point.step_ns > max(MIN_SLOWDOWN * usual, usual + DEVIATIONS * deviation)
 
     def _begin(self) -> SlowPeriod:
@@ -95,7 +95,7 @@ class SlowPeriods:
                 last_step=None,
                 began_ns=first.time_ns,
                 pass_number=first.pass_number,
-                step_before_ns=median(each.step_ns for each in self._usual),
+                step_before_ns=median(point.step_ns for point in self._usual),
                 step_ns=0.0,
                 wait_before_ns=_median_wait(self._usual),
                 wait_ns=None,
@@ -113,12 +113,12 @@ class SlowPeriods:
         self.periods[-1] = replace(
             self.periods[-1],
             last_step=last_step,
-            step_ns=median(each.step_ns for each in self._slow),
+            step_ns=median(point.step_ns for point in self._slow),
             wait_ns=_median_wait(self._slow),
         )
         return self.periods[-1]
 
 
 def _median_wait(points: deque[_Point] | list[_Point]) -> float | None:
-    waits = [each.wait_ns for each in points if each.wait_ns is not None]
+    waits = [point.wait_ns for point in points if point.wait_ns is not None]
     return median(waits) if waits else None

@@ -150,7 +150,7 @@ def _mlflow_experiment(client: Any) -> str:  # noqa: ANN401
 def _rows(sample: LiveSample) -> list[tuple[int, dict[str, float]]]:
     """Return (step, values) of the training loop."""
     return [
-        (each.steps, {f"{PREFIX}/{key}": value for key, _, value in training_scalars(sample, each)})
-        for each in sample.consumers
-        if each.is_main
+        (consumer.steps, {f"{PREFIX}/{key}": value for key, _, value in training_scalars(sample, consumer)})
+        for consumer in sample.consumers
+        if consumer.is_main
     ]

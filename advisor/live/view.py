@@ -35,15 +35,15 @@ def table(run: WatchedRun, note: str = "") -> RenderableType:
     rows = Table(box=None, pad_edge=False, header_style="dim")
     for name in ("where", "steps", "epoch", "step (mean)", "input wait (mean)", "buffer", "pauses"):
         rows.add_column(name, justify="left" if name == "where" else "right", no_wrap=True)
-    for each in _shown(run):
+    for consumer in _shown(run):
         rows.add_row(
-            Text(_name(each), "bold" if each is run.main else ""),
-            units.format_count(each.latest.steps),
-            str(each.latest.passes or _UNKNOWN),
-            _with_mean(each.latest.step_ns, each.step_ns, units.format_ns),
-            _wait(each, run),
-            _buffer(each),
-            _pauses(each) or _UNKNOWN,
+            Text(_name(consumer), "bold" if consumer is run.main else ""),
+            units.format_count(consumer.latest.steps),
+            str(consumer.latest.passes or _UNKNOWN),
+            _with_mean(consumer.latest.step_ns, consumer.step_ns, units.format_ns),
+            _wait(consumer, run),
+            _buffer(consumer),
+            _pauses(consumer) or _UNKNOWN,
         )
     parts: list[RenderableType] = [Text(_process(run), "dim"), rows if run.consumers else Text("no steps yet", "dim")]
     current = run.bottlenecks.current
@@ -129,19 +129,19 @@ def describe_finding(finding: WindowFinding) -> str:
 
 def describe_windows(run: WatchedRun) -> list[str]:
     """Return sentences on the bottlenecks of a run, and on what its profiled windows cost."""
-    found = run.bottlenecks
+    bottlenecks = run.bottlenecks
     lines = []
-    for stretch in found.stretches[-MAX_STRETCHES:]:
-        later = found.stretches[found.stretches.index(stretch) + 1 :]
-        is_over = any(each.consumer_id == stretch.consumer_id for each in later)
+    for stretch in bottlenecks.stretches[-MAX_STRETCHES:]:
+        later = bottlenecks.stretches[bottlenecks.stretches.index(stretch) + 1 :]
+        is_over = any(later_stretch.consumer_id == stretch.consumer_id for later_stretch in later)
         lines.append(describe_stretch(stretch, run, is_over))
-    if found.windows:
+    if bottlenecks.windows:
         lines.append(
-            f"{units.format_many(found.windows, 'profiled window')} took {units.format_share(run.window_share)} of the run "
-            f"({units.format_ns(found.inside_ns)}, of which {units.format_ns(found.writing_ns)} to write profiles); analysing "
-            f"them took {units.format_ns(found.analysis_cpu_ns)} of a core, at low priority."
+            f"{units.format_many(bottlenecks.windows, 'profiled window')} took {units.format_share(run.window_share)} of the run "
+            f"({units.format_ns(bottlenecks.inside_ns)}, of which {units.format_ns(bottlenecks.writing_ns)} to write profiles); "
+            f"analysing them took {units.format_ns(bottlenecks.analysis_cpu_ns)} of a core, at low priority."
         )
-    return [*lines, *(clean(problem) for problem in found.problems)]
+    return [*lines, *(clean(problem) for problem in bottlenecks.problems)]
 
 
 def describe_period(period: SlowPeriod, run: WatchedRun) -> str:
@@ -165,20 +165,20 @@ def describe_period(period: SlowPeriod, run: WatchedRun) -> str:
 def summary(run: WatchedRun) -> list[str]:
     """Return sentences on the whole run, most important first."""
     lines: list[str] = []
-    for each in _shown(run):
-        text = f"{_name(each)}: {units.format_many(each.latest.steps, 'step')}"
-        if each.latest.passes > 1:
-            text += f" in {units.format_epochs(each.latest.passes)}"
-        if each.step_ns is not None:
-            text += f", {units.format_ns(each.step_ns)} on average"
-        share = each.wait_share
+    for consumer in _shown(run):
+        text = f"{_name(consumer)}: {units.format_many(consumer.latest.steps, 'step')}"
+        if consumer.latest.passes > 1:
+            text += f" in {units.format_epochs(consumer.latest.passes)}"
+        if consumer.step_ns is not None:
+            text += f", {units.format_ns(consumer.step_ns)} on average"
+        share = consumer.wait_share
         if share is not None:
             text += f", {units.format_share(share)} of the time waiting for input"
-        elif (profiled := _profiled_wait(each, run)) is not None:
+        elif (profiled := _profiled_wait(consumer, run)) is not None:
             text += f", {units.format_share(profiled)} of the time in the latest window waiting for input"
-        if each.pauses:
-            mean = units.format_ns(each.pause_ns / each.pauses)
-            text += f"; {units.format_many(each.pauses, 'pause')} between steps, {mean} on average"
+        if consumer.pauses:
+            mean = units.format_ns(consumer.pause_ns / consumer.pauses)
+            text += f"; {units.format_many(consumer.pauses, 'pause')} between steps, {mean} on average"
         lines.append(f"{text}.")
     lines += [describe_period(period, run) for period in run.slow_periods]
     lines += describe_windows(run)
@@ -207,7 +207,9 @@ class Throttle:
 
 
 def _shown(run: WatchedRun) -> list[WatchedConsumer]:
-    ranked = sorted(run.consumers.values(), key=lambda each: (each.latest.is_main, each.latest.steps), reverse=True)
+    ranked = sorted(
+        run.consumers.values(), key=lambda consumer: (consumer.latest.is_main, consumer.latest.steps), reverse=True
+    )
     return ranked[:MAX_ROWS]
 
 

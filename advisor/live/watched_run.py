@@ -83,7 +83,7 @@ class WatchedRun:
     @property
     def main(self) -> WatchedConsumer | None:
         """The training loop, or the consumer with the most steps while no loop is known to train."""
-        ranked = sorted(self.consumers.values(), key=lambda each: (each.latest.is_main, each.latest.steps))
+        ranked = sorted(self.consumers.values(), key=lambda consumer: (consumer.latest.is_main, consumer.latest.steps))
         return ranked[-1] if ranked else None
 
     @property
@@ -105,7 +105,8 @@ class WatchedRun:
     def slow_periods(self) -> list[SlowPeriod]:
         """The slow periods of all consumers, oldest first."""
         return sorted(
-            (period for each in self.consumers.values() for period in each.slow.periods), key=lambda each: each.began_ns
+            (period for consumer in self.consumers.values() for period in consumer.slow.periods),
+            key=lambda period: period.began_ns,
         )
 
     def add(self, sample: LiveSample) -> list[SlowPeriod]:

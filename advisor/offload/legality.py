@@ -92,8 +92,8 @@ def _objections(analysis: Analysis, upstream: Iterable[Call], policy: str) -> It
     """The first objection to each call, its function and what that makes included; refusals before doubts."""
     graph, recording = graph_of(analysis), analysis.recording
     for call in upstream:
-        found = [transformations.objection_to(call, _reads_endless(analysis, call), policy)]
-        found += [functions.objection_to(call, recording), data_files.objection_to(analysis, call)]
+        objections = [transformations.objection_to(call, _reads_endless(analysis, call), policy)]
+        objections += [functions.objection_to(call, recording), data_files.objection_to(analysis, call)]
         for inner in graph.nested(call):
             is_applied = call.method == "apply" and inner.made_by == call.id  # it belongs to the chain
             inside = (
@@ -101,8 +101,8 @@ def _objections(analysis: Analysis, upstream: Iterable[Call], policy: str) -> It
                 if is_applied
                 else transformations.objection_inside(inner, call)
             ) or functions.objection_to(inner, recording)
-            found.append(inside and replace(inside, site=inside.site or call.site))
-        known = [objection for objection in found if objection is not None]
+            objections.append(inside and replace(inside, site=inside.site or call.site))
+        known = [objection for objection in objections if objection is not None]
         if known:
             yield next((objection for objection in known if objection.verdict == REFUSED), known[0])
 
@@ -111,8 +111,8 @@ def _conditions(analysis: Analysis, upstream: Sequence[Call], policy: str) -> It
     graph, recording = graph_of(analysis), analysis.recording
     for call in upstream:
         yield from transformations.conditions_of(call, _reads_endless(analysis, call), policy)
-        for each in (call, *graph.nested(call)):
-            yield from functions.conditions_of(each, recording)
+        for part in (call, *graph.nested(call)):
+            yield from functions.conditions_of(part, recording)
     yield from data_files.conditions_of(analysis, upstream)
 
 
@@ -164,7 +164,7 @@ def _moved_share(analysis: Analysis, upstream: Iterable[Call]) -> float | None:
     if main is None:
         return None
     graph = graph_of(analysis)
-    ids = {each.id for call in upstream for each in (call, *graph.nested(call))}
+    ids = {part.id for call in upstream for part in (call, *graph.nested(call))}
     own = [it for it in main.iterators if it.main_call is not None]
     total = sum(it.busy_ns for it in own)
     if total <= 0:

@@ -129,7 +129,7 @@ def _of_limits(
         return _with(base, NO_GAIN, f"More workers will not help: {why}", name, reachable)
     cores = base.worker_cores or 1.0
     rates = _worker_rates(rate, cores, host_cores)
-    counts = [max(1, math.ceil(reachable / each)) for each in rates if each > 0]
+    counts = [max(1, math.ceil(reachable / possible_rate)) for possible_rate in rates if possible_rate > 0]
     workers, low, high = (*counts, *[counts[0]] * 2)[:3]
     limit, tail = "", ""
     if reachable < wanted:

@@ -69,13 +69,13 @@ def cache_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
     """
     graph, observed = graph_of(analysis), Observations(analysis.recording)
     by_id, lineage, own = graph.by_id, graph.lineage, graph.upstream(call)
-    found = {(span_of(o.call.id, by_id), o.kind): o for o in _obstacles(own, lineage, observed)}
+    obstacles = {(span_of(o.call.id, by_id), o.kind): o for o in _obstacles(own, lineage, observed)}
     for obstacle in _obstacles(_upstream_of_siblings(analysis, call, own), lineage, observed):
         key = (span_of(obstacle.call.id, by_id), obstacle.kind)
-        if key not in found:
+        if key not in obstacles:
             name = dataset_name(analysis, obstacle.call)
-            found[key] = replace(obstacle, reason=f"{obstacle.reason}; the same text makes {name}")
-    return tuple(found.values())
+            obstacles[key] = replace(obstacle, reason=f"{obstacle.reason}; the same text makes {name}")
+    return tuple(obstacles.values())
 
 
 def own_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
@@ -93,19 +93,19 @@ def cache_assumptions(analysis: Analysis, call: Call) -> tuple[str, ...]:
     graph, observed = graph_of(analysis), Observations(analysis.recording)
     lineage = graph.lineage
     behind = lineage.behind(call.id)
-    clauses = {text: text for each in behind for text in observed.assumptions(each, behind)}
-    own = {each.id for each in behind}
+    clauses = {text: text for dependency in behind for text in observed.assumptions(dependency, behind)}
+    own = {dependency.id for dependency in behind}
     siblings = siblings_of(call, graph.by_id)
     if len(siblings) > MAX_SIBLINGS:
         text = f"all {len(siblings) + 1} datasets that this text makes read the same kind of state"
         clauses[text] = text
     for sibling in siblings[:MAX_SIBLINGS]:
         others = lineage.behind(sibling.id)
-        for each in others:
-            for text in () if each.id in own else observed.assumptions(each, others):
+        for dependency in others:
+            for text in () if dependency.id in own else observed.assumptions(dependency, others):
                 if text not in clauses:
-                    clauses[text] = f"{text}, on which {dataset_name(analysis, each)} depends"
-        own |= {each.id for each in others}
+                    clauses[text] = f"{text}, on which {dataset_name(analysis, dependency)} depends"
+        own |= {dependency.id for dependency in others}
     return tuple(clauses.values())
 
 
@@ -148,8 +148,12 @@ def _obstacles(calls: Iterable[Call], lineage: Lineage, observed: Observations) 
 
 def _upstream_of_siblings(analysis: Analysis, call: Call, own: Iterable[Call]) -> Iterator[Call]:
     """What feeds the other calls of the same text, without what feeds `call`."""
-    graph, fed = graph_of(analysis), {each.id for each in own}
-    return (each for each in graph.upstream_of_all(siblings_of(call, graph.by_id)) if each.id not in fed)
+    graph, fed = graph_of(analysis), {upstream_call.id for upstream_call in own}
+    return (
+        upstream_call
+        for upstream_call in graph.upstream_of_all(siblings_of(call, graph.by_id))
+        if upstream_call.id not in fed
+    )
 
 
 def parallel_safety(call: Call) -> Safety:

@@ -53,13 +53,15 @@ def hoist(analysis: Analysis, call: Call) -> Hoist:
     reason = _reason_against_place(analysis, call, outer, behind)
     if reason is not None or behind is None:
         return _staying(reason or "its dataset is used more than once")
-    moving = (call, *(each for each in behind if each.method not in STAYING))
-    for each in moving:
-        reason = _reason_against_function(each, outer)
+    moving = (call, *(moved_call for moved_call in behind if moved_call.method not in STAYING))
+    for moved_call in moving:
+        reason = _reason_against_function(moved_call, outer)
         if reason is not None:
-            return _staying(reason if each is call else f"{_place(each)}, which follows it there, cannot: {reason}")
-    draws = any(each.function is not None and each.function.random_ops for each in moving)
-    edits: tuple[Edit, ...] = tuple(MoveAfter(each.id, outer.id) for each in reversed(moving))
+            return _staying(
+                reason if moved_call is call else f"{_place(moved_call)}, which follows it there, cannot: {reason}"
+            )
+    draws = any(moved_call.function is not None and moved_call.function.random_ops for moved_call in moving)
+    edits: tuple[Edit, ...] = tuple(MoveAfter(moved_call.id, outer.id) for moved_call in reversed(moving))
     if call.arguments.get("num_parallel_calls") is None:
         edits += (SetArgument(call.id, "num_parallel_calls", _AUTOTUNE),)
     return Hoist(edits, Safety.RERANDOMIZED if draws else Safety.EXACT, "")
@@ -76,22 +78,27 @@ def _reason_against_place(analysis: Analysis, call: Call, outer: Call, behind: l
     if outer.nested_in is not None:
         return f"{_place(outer)} is itself inside a function"
     own = [call, outer, *(behind or ())]
-    if any(each.library is not None or each.made_by is not None or each.site is None for each in own):
+    if any(
+        other_call.library is not None or other_call.made_by is not None or other_call.site is None
+        for other_call in own
+    ):
         return "a library makes one of the calls"
-    inner = [each for each in analysis.calls if each.nested_in == outer.id and each.made_by is None]
-    used = {call_id for each in inner for call_id in each.inputs}
-    if sum(each.id not in used for each in inner) > 1:
+    inner = [
+        other_call for other_call in analysis.calls if other_call.nested_in == outer.id and other_call.made_by is None
+    ]
+    used = {call_id for other_call in inner for call_id in other_call.inputs}
+    if sum(other_call.id not in used for other_call in inner) > 1:
         return f"the function of {_place(outer)} makes more than one dataset"
-    for each in behind or ():
-        if each.nested_in != outer.id:
-            return f"{_place(each)} takes its elements in another function"
-        if each.method not in (*STAYING, "map"):
-            return f"{_place(each)}, which follows it there, works on its results"
-        if len(each.inputs) != 1:
-            return f"{_place(each)}, which follows it there, takes another dataset too"
-    if any(_has_no_order(each) for each in analysis.calls):
+    for other_call in behind or ():
+        if other_call.nested_in != outer.id:
+            return f"{_place(other_call)} takes its elements in another function"
+        if other_call.method not in (*STAYING, "map"):
+            return f"{_place(other_call)}, which follows it there, works on its results"
+        if len(other_call.inputs) != 1:
+            return f"{_place(other_call)}, which follows it there, takes another dataset too"
+    if any(_has_no_order(other_call) for other_call in analysis.calls):
         return "the elements have no fixed order (deterministic=False), so that nothing could prove the change"
-    if any(each.method == "ignore_errors" for each in analysis.calls):
+    if any(other_call.method == "ignore_errors" for other_call in analysis.calls):
         return "errors are ignored, and one outside of the function ends more than one inside of it"
     return None
 

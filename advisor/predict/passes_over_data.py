@@ -55,8 +55,8 @@ def horizon(analysis: Analysis, pipeline: Pipeline, call: Call | None = None) ->
     reads = _reads(analysis, pipeline, consumed, call)
     whole = root_steps_per_epoch(analysis, pipeline)
     repeats = _repeats(analysis, chain, call)
-    counts = [each.arguments.get("count") for each in repeats]
-    is_cut = any(_is_cut_later(analysis, chain, each) for each in repeats)
+    counts = [repeat.arguments.get("count") for repeat in repeats]
+    is_cut = any(_is_cut_later(analysis, chain, repeat) for repeat in repeats)
     if all(isinstance(count, int) and count > 0 for count in counts) and not is_cut:
         factor = math.prod(count for count in counts if isinstance(count, int))
         per_pass = whole / factor if whole else None
@@ -175,13 +175,13 @@ def _repeats(analysis: Analysis, chain: Sequence[Call], call: Call) -> list[Call
     graph = graph_of(analysis)
     downstream = graph.downstream(call)
     upstream = {other.id for other in graph.upstream(call)}
-    return [each for each in chain if each.method == "repeat" and (each.id in downstream or each.id in upstream)]
+    return [link for link in chain if link.method == "repeat" and (link.id in downstream or link.id in upstream)]
 
 
 def _is_cut_later(analysis: Analysis, chain: Sequence[Call], repeat: Call) -> bool:
     """Whether a later call may end the data before the last repetition."""
     downstream = graph_of(analysis).downstream(repeat)
-    return any(each.id in downstream and each.method in ("take", "take_while") for each in chain)
+    return any(link.id in downstream and link.method in ("take", "take_while") for link in chain)
 
 
 def _steps_of_input(analysis: Analysis, pipeline: Pipeline, repeats: Sequence[Call]) -> float | None:

@@ -127,7 +127,9 @@ class _Texts:
         graph = graph_of(analysis)
         consumers = analysis.recording.consumers if analysis.recording is not None else ()
         own = pipeline.consumer.id if pipeline.consumer is not None else ""
-        ends = [call for each in consumers if each.id != own and (call := graph.by_id.get(each.call_id or ""))]
+        ends = [
+            call for consumer in consumers if consumer.id != own and (call := graph.by_id.get(consumer.call_id or ""))
+        ]
         self._read = {call.id for call in graph.upstream_of_all(ends)}
         """What other consumers read."""
         self._calls = graph.by_id

@@ -82,7 +82,7 @@ def batch_edit(analysis: Analysis, call: Call | None, size: int) -> SetBatchSize
     """The change of a batch size; None if other datasets are made by the same text, or a library makes the call."""
     if call is None or call.site is None or call.library is not None or call.made_by is not None:
         return None
-    is_shared = bool(siblings_of(call, {each.id: each for each in analysis.calls}))
+    is_shared = bool(siblings_of(call, {other.id: other for other in analysis.calls}))
     return None if is_shared or call.method != "batch" else SetBatchSize(call.site, call.text, size)
 
 

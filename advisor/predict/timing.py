@@ -51,23 +51,23 @@ def _edited_calls(analysis: Analysis, edits: Iterable[Edit]) -> Iterator[Call]:
         i for edit in edits for i in ((edit.call_id, edit.after_id) if isinstance(edit, MoveAfter) else (edit.call_id,))
     ]
     named = [by_id[i] for i in ids if i in by_id]
-    found = {each.id: each for call in named for each in (call, *siblings_of(call, by_id))}
+    edited = {twin.id: twin for call in named for twin in (call, *siblings_of(call, by_id))}
     if any(isinstance(edit, SetOption) for edit in edits):
-        return iter({user.id: user for call in found.values() for user in graph.downstream_first(call)}.values())
-    return reversed(found.values())
+        return iter({user.id: user for call in edited.values() for user in graph.downstream_first(call)}.values())
+    return reversed(edited.values())
 
 
 def _of_state(analysis: Analysis, calls: Iterable[Call]) -> Iterator[str]:
     """State that was seen to change, or was not watched, upstream of these calls."""
     lineage, observed = graph_of(analysis).lineage, Observations(analysis.recording)
-    found: dict[str, Call] = {}
+    upstream_calls: dict[str, Call] = {}
     for call in calls:
-        if call.id not in found:
-            found |= {each.id: each for each in lineage.behind(call.id)}
-    for each in found.values():
-        reason = observed.reason_against_reading_ahead(each)
+        if call.id not in upstream_calls:
+            upstream_calls |= {upstream_call.id: upstream_call for upstream_call in lineage.behind(call.id)}
+    for upstream_call in upstream_calls.values():
+        reason = observed.reason_against_reading_ahead(upstream_call)
         if reason is not None:
-            yield f"`{_name(each)}` may run earlier or later than now, though it {reason}"
+            yield f"`{_name(upstream_call)}` may run earlier or later than now, though it {reason}"
 
 
 def _of_python(analysis: Analysis, calls: Iterable[Call]) -> Iterator[str]:
@@ -76,10 +76,10 @@ def _of_python(analysis: Analysis, calls: Iterable[Call]) -> Iterator[str]:
     for call in calls:
         if call.arguments.get("num_parallel_calls") is not None:
             continue
-        for each in (call, *lineage.inside(call)):
-            has_code = each.function is not None and bool(each.function.python_ops)
-            if has_code or "generator" in each.method.lower():
-                yield f"the Python code of `{_name(each)}` may run several times at once"
+        for inner_call in (call, *lineage.inside(call)):
+            has_code = inner_call.function is not None and bool(inner_call.function.python_ops)
+            if has_code or "generator" in inner_call.method.lower():
+                yield f"the Python code of `{_name(inner_call)}` may run several times at once"
 
 
 def _safeties_of_siblings(analysis: Analysis, edits: Iterable[Edit], calls: Iterable[Call]) -> Iterator[Safety]:

@@ -74,16 +74,16 @@ def with_cheapest(
     methods = {call.id: call.method for call in calls.values()}
     chosen = [attempt for attempt in loop.attempts if attempt.is_kept or _is_left_to_script(attempt, methods)]
     parallel = enough_calls(_rate_of(loop), step_ns, cores)
-    numbered = {id(each.finding): with_numbers(each.finding, calls, parallel) for each in chosen}
-    changed = [each for each in chosen if numbered[id(each.finding)] is not each.finding]
+    numbered = {id(choice.finding): with_numbers(choice.finding, calls, parallel) for choice in chosen}
+    changed = [choice for choice in chosen if numbered[id(choice.finding)] is not choice.finding]
     is_too_long = 10 * step_ns > NUMBERS_S.value * NS_PER_S
     if not step_ns or is_too_long or not changed or clock() + NUMBERS_S.value >= deadline:
         return loop
     on_progress(Progress("proving", text="fixed numbers instead of AUTOTUNE"))
     began = clock()
     try:
-        before = edits_of([each.finding for each in chosen], calls)
-        after = edits_of([numbered[id(each.finding)] for each in chosen], calls)
+        before = edits_of([choice.finding for choice in chosen], calls)
+        after = edits_of([numbered[id(choice.finding)] for choice in chosen], calls)
         if any(isinstance(edit, InsertAfter) and edit.method in ("cache", "snapshot") for edit in before):
             return loop  # it would be filled twice, and an epoch that reads it hardly needs the calls before it
         compared = session.compare_numbers(before, after, round(step_ns), NUMBERS_S.value)
@@ -178,7 +178,7 @@ def _rate_of(loop: LoopResult) -> float | None:
     """Elements per second of the pipeline alone with all changes, or with the latest one that was measured."""
     if loop.total is not None and loop.total.rate_after:
         return loop.total.rate_after
-    return next((each.trial.rate_after for each in reversed(loop.attempts) if each.trial.rate_after), None)
+    return next((attempt.trial.rate_after for attempt in reversed(loop.attempts) if attempt.trial.rate_after), None)
 
 
 def _with_findings(loop: LoopResult, numbered: Mapping[int, Finding]) -> LoopResult:

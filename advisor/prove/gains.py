@@ -31,9 +31,9 @@ def gains_of(attempt: Attempt, report: Report, loop: LoopResult, whole: EndToEnd
     if is_of_training:
         first = next(
             (
-                each
-                for each in (*report.findings, *report.hints)
-                if each.fix and finding.fix and each.fix.changes == finding.fix.changes
+                reported
+                for reported in (*report.findings, *report.hints)
+                if reported.fix and finding.fix and reported.fix.changes == finding.fix.changes
             ),
             None,
         )

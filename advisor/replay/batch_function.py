@@ -77,7 +77,7 @@ def _computing(nodes: Iterable[Any], ends: Iterable[str]) -> Iterator[Any]:
         if name in by_name and name not in seen:
             seen.add(name)
             yield by_name[name]
-            pending += [_source(each) for each in by_name[name].input if not each.startswith("^")]
+            pending += [_source(input_name) for input_name in by_name[name].input if not input_name.startswith("^")]
 
 
 def _source(tensor: str) -> str:

@@ -32,7 +32,7 @@ def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
     """
     calls = {call.id: call for call in recorder.calls()}
     links = {link.id: (anchor, link) for anchor, followers in work.laid.behind.items() for link in followers}
-    firsts = {first_id(each): edit for each, edit in work.laid.split.items() if isinstance(edit, SplitFlatMap)}
+    firsts = {first_id(split_id): edit for split_id, edit in work.laid.split.items() if isinstance(edit, SplitFlatMap)}
     for built in work.built:
         call = calls.get(built.id)
         if call is None and built.id in firsts:

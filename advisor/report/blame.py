@@ -58,7 +58,7 @@ def _branches(pipeline: Pipeline, rows: Sequence[Iterator]) -> dict[str, str]:
     for iterator in pipeline.iterators:
         children.setdefault(iterator.parent_id, []).append(iterator.id)
     counts = Counter(_identity(iterator) for iterator in rows)
-    found = {}
+    branches = {}
     for iterator in rows:
         if counts[_identity(iterator)] < 2:
             continue
@@ -67,8 +67,8 @@ def _branches(pipeline: Pipeline, rows: Sequence[Iterator]) -> dict[str, str]:
             at = by_id[at.parent_id]
         if at.parent_id in by_id:
             place = children[at.parent_id].index(at.id) + 1
-            found[iterator.id] = f"input {place} of {by_id[at.parent_id].name}"
-    return found
+            branches[iterator.id] = f"input {place} of {by_id[at.parent_id].name}"
+    return branches
 
 
 def _identity(iterator: Iterator) -> tuple[str | None, str]:

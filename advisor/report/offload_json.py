@@ -41,8 +41,8 @@ def _movability(movability: model.Movability, has_diff: bool) -> v1.Movability:
         movability,
         after=movability.after_method,
         after_site=Site.maybe(movability.after_site),
-        objections=[v1.Objection.of(each, site=Site.maybe(each.site)) for each in movability.objections],
-        repairs=[v1.Repair.of(each, in_diff=has_diff and bool(each.edits)) for each in movability.repairs],
+        objections=[v1.Objection.of(entry, site=Site.maybe(entry.site)) for entry in movability.objections],
+        repairs=[v1.Repair.of(entry, in_diff=has_diff and bool(entry.edits)) for entry in movability.repairs],
     )
 
 

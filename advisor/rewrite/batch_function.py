@@ -60,8 +60,8 @@ def _body(source: Source, function: str, is_single: bool, name_of: Callable[[str
     rows, row = source.names.fresh("rows"), source.names.fresh("row")
     if is_single:
         return rows, f"{vectorized_map}({converted}({function}), {rows}, fallback_to_while_loop=False)"
-    each = f"lambda {row}: {converted}({function})(*{row})"
-    return f"*{rows}", f"{vectorized_map}({each}, {rows}, fallback_to_while_loop=False)"
+    per_row = f"lambda {row}: {converted}({function})(*{row})"
+    return f"*{rows}", f"{vectorized_map}({per_row}, {rows}, fallback_to_while_loop=False)"
 
 
 def _definition(source: Source, text: str) -> cst.FunctionDef | None:

@@ -115,8 +115,8 @@ class _Moving:
             raise CannotRewriteError(
                 f"{variable.name} is not only assigned by statements directly in the body of the loop."
             )
-        found = sorted(index for index in indices if index is not None)
-        first, last = found[0], found[-1]
+        positions = sorted(index for index in indices if index is not None)
+        first, last = positions[0], positions[-1]
         first = self._with_what_it_reads(loop, body, first, last)
         block = body[first : last + 1]
         targets = self._targets(block)

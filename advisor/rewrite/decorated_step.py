@@ -50,7 +50,7 @@ def decorate(source: Source, edit: DecorateFunction) -> Splice:
     name = edit.function
     if function.asynchronous is not None:
         raise CannotRewriteError(f"{name} is asynchronous.")
-    inner = [each for each in find_all(function, cst.FunctionDef) if each is not function]
+    inner = [nested for nested in find_all(function, cst.FunctionDef) if nested is not function]
     for node in (*inner, *(node for kind in _STATEMENTS for node in find_all(function, kind))):
         raise CannotRewriteError(f"{name} does more than a training step (line {source.line_number(node)}).")
     own = _own_names(function, name, source)
@@ -72,14 +72,16 @@ def decorate(source: Source, edit: DecorateFunction) -> Splice:
 
 def _function(source: Source, edit: DecorateFunction) -> cst.FunctionDef:
     """The function, which is defined once, at the top of the file, where it was recorded, without a decorator."""
-    found = [each for each in find_all(source.module, cst.FunctionDef) if each.name.value == edit.function]
-    if len(found) != 1 or source.line_number(found[0]) != edit.line:
+    definitions = [
+        definition for definition in find_all(source.module, cst.FunctionDef) if definition.name.value == edit.function
+    ]
+    if len(definitions) != 1 or source.line_number(definitions[0]) != edit.line:
         raise CannotRewriteError(f"{edit.function} is not defined once, in line {edit.line}.")
-    if not any(found[0] is line for line in source.module.body):
+    if not any(definitions[0] is line for line in source.module.body):
         raise CannotRewriteError(f"{edit.function} is not a function at the top of the file.")
-    if found[0].decorators:
+    if definitions[0].decorators:
         raise CannotRewriteError(f"{edit.function} is decorated already.")
-    return found[0]
+    return definitions[0]
 
 
 def _own_names(function: cst.FunctionDef, name: str, source: Source) -> set[str]:
@@ -90,13 +92,13 @@ def _own_names(function: cst.FunctionDef, name: str, source: Source) -> set[str]
     """
     own = {param.name.value for param in find_all(function.params, cst.Param)}
     body = function.body
-    targets: list[cst.CSTNode] = [each.target for each in find_all(body, cst.AssignTarget)]
-    targets += [each.target for each in find_all(body, cst.AnnAssign)]
-    targets += [each.target for each in find_all(body, cst.AugAssign)]
-    targets += [each.target for each in find_all(body, cst.NamedExpr)]
-    targets += [each.target for each in find_all(body, cst.For)]
-    targets += [each.target for each in find_all(body, cst.CompFor)]
-    targets += [each.name for each in find_all(body, cst.AsName)]
+    targets: list[cst.CSTNode] = [node.target for node in find_all(body, cst.AssignTarget)]
+    targets += [node.target for node in find_all(body, cst.AnnAssign)]
+    targets += [node.target for node in find_all(body, cst.AugAssign)]
+    targets += [node.target for node in find_all(body, cst.NamedExpr)]
+    targets += [node.target for node in find_all(body, cst.For)]
+    targets += [node.target for node in find_all(body, cst.CompFor)]
+    targets += [node.name for node in find_all(body, cst.AsName)]
     while targets:
         target = targets.pop()
         if isinstance(target, cst.Name):
@@ -120,7 +122,9 @@ def _constant_names(source: Source) -> set[str]:
                 known |= {name for name in _imported(part) if source.names.bound[name] == 1}
             elif isinstance(part, cst.Assign):
                 own = {
-                    name.value for each in find_all(part.value, cst.CompFor) for name in find_all(each.target, cst.Name)
+                    name.value
+                    for comprehension in find_all(part.value, cst.CompFor)
+                    for name in find_all(comprehension.target, cst.Name)
                 }
                 if not set(mentions(part.value)) <= known | own:  # a logger, say: its methods have effects in Python
                     continue

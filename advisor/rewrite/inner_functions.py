@@ -28,9 +28,9 @@ def inner_definition(
     if argument is None or not isinstance(function, cst.FunctionDef):
         return None
     name = source.text[argument.start : argument.end]
-    found = [node for node in function.body.body if isinstance(node, cst.FunctionDef) and node.name.value == name]
+    definitions = [node for node in function.body.body if isinstance(node, cst.FunctionDef) and node.name.value == name]
     is_alone = source.names.bound[name] == 1 and mentions(source.module).count(name) == 2
-    return found[0] if len(found) == 1 and is_alone else None
+    return definitions[0] if len(definitions) == 1 and is_alone else None
 
 
 def move_definition(
@@ -65,7 +65,9 @@ def _check_form(source: Source, definition: cst.FunctionDef) -> None:
     every = [*parameters.posonly_params, *parameters.params, *parameters.kwonly_params]
     is_simple = not definition.decorators and definition.asynchronous is None
     kinds = (cst.Nonlocal, cst.Global, cst.Yield, cst.Await)
-    has_others = any(find_all(definition, kind) for kind in kinds) or any(each.default is not None for each in every)
+    has_others = any(find_all(definition, kind) for kind in kinds) or any(
+        parameter.default is not None for parameter in every
+    )
     if not is_simple or has_others:
         raise CannotRewriteError(
             f"{definition.name.value} at line {source.line_number(definition)} is more than a plain function, so that it "
@@ -81,7 +83,7 @@ def _check_variables(
     enclosing = set(names_in(function.params).bound)
     for line in function.body.body:
         enclosing |= set() if line is definition else set(names_in(line).bound)
-    annotated = {each for part in find_all(definition, cst.Annotation) for each in mentions(part)}
+    annotated = {mention for part in find_all(definition, cst.Annotation) for mention in mentions(part)}
     for node in find_all(definition, cst.Name):
         variable = scopes.find(node)
         is_taken = variable is not None and variable.scope is function

@@ -81,10 +81,10 @@ def _policy(source: Source, policy: str) -> Splice:
                 f"The script chooses the types of its layers itself (line {source.line_number(name)})."
             )
     body = list(source.module.body)
-    found = [(rank, index, name) for index, line in enumerate(body) for rank, name in _keras_names(source, line)]
-    if not found:
+    places = [(rank, index, name) for index, line in enumerate(body) for rank, name in _keras_names(source, line)]
+    if not places:
         raise CannotRewriteError("No import at the top of the script makes Keras known.")
-    _, index, keras = min(found)
+    _, index, keras = min(places)
     while index + 1 < len(body) and _imports(body[index + 1]):
         index += 1
     place = source.line_span(body[index])[1]
@@ -124,10 +124,12 @@ def _keras_names(source: Source, line: cst.CSTNode) -> Iterator[tuple[int, str]]
 
 def _decorated(source: Source, edit: SetFunctionArgument) -> Iterator[Splice]:
     """Set an argument of the only decorator of a function."""
-    found = [each for each in find_all(source.module, cst.FunctionDef) if each.name.value == edit.function]
-    if len(found) != 1:
-        raise CannotRewriteError(f"The script defines {len(found)} functions with the name {edit.function}.")
-    decorators = found[0].decorators
+    definitions = [
+        definition for definition in find_all(source.module, cst.FunctionDef) if definition.name.value == edit.function
+    ]
+    if len(definitions) != 1:
+        raise CannotRewriteError(f"The script defines {len(definitions)} functions with the name {edit.function}.")
+    decorators = definitions[0].decorators
     if len(decorators) != 1:
         raise CannotRewriteError(
             f"{edit.function} has {len(decorators)} decorators, so it is unclear what is compiled."

@@ -91,7 +91,7 @@ class UnchangedNames:
         if is_method and not is_item:
             path = path.rpartition(".")[0]
         if not any(
-            path == each or f"{path}.".startswith(f"{each}.") or f"{each}.".startswith(f"{path}.") for each in paths
+            path == other or f"{path}.".startswith(f"{other}.") or f"{other}.".startswith(f"{path}.") for other in paths
         ):
             return
         if is_method and isinstance(top, cst.Attribute):

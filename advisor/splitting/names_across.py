@@ -30,12 +30,12 @@ class NamesAcross:
 
 
 def names_across(
-    found: FunctionText, body: list[ast.stmt], cut: int, inner: ast.expr | None, element_spec: str
+    function_text: FunctionText, body: list[ast.stmt], cut: int, inner: ast.expr | None, element_spec: str
 ) -> NamesAcross:
     """Return what crosses the cut.
 
     Args:
-        found: The function.
+        function_text: The function.
         body: Its statements.
         cut: Number of the first statement of the second half.
         inner: The expression in that statement that belongs to the first half; None if there is none.
@@ -45,11 +45,11 @@ def names_across(
         CannotSplitError: A value cannot be passed on.
     """
     first = body[:cut]
-    value = fresh_name(found, "value") if inner is not None else ""
+    value = fresh_name(function_text, "value") if inner is not None else ""
     needed = names_needed([_without(body[cut], inner, value), *body[cut + 1 :]])
-    passed, defaults = _parameters(found, element_spec)
+    passed, defaults = _parameters(function_text, element_spec)
     bound = names_bound(first)
-    repeatable = _repeatable(found, body, first, {*passed, *defaults})
+    repeatable = _repeatable(function_text, body, first, {*passed, *defaults})
     repeated: list[ast.stmt] = []
     for statement in reversed(first):
         names = set(names_bound([statement])) & needed
@@ -70,35 +70,39 @@ def names_across(
     return NamesAcross(crossing, tuple(repeated), tuple(kept.items()), value)
 
 
-def fresh_name(found: FunctionText, base: str) -> str:
+def fresh_name(function_text: FunctionText, base: str) -> str:
     """Return a name that the file does not use."""
     used: set[str] = set()
-    for node in ast.walk(found.tree):
+    for node in ast.walk(function_text.tree):
         for attribute in ("id", "arg", "name", "attr", "asname"):
             name = getattr(node, attribute, None)
             used |= {name} if isinstance(name, str) else set()
     return next(name for name in (base, *(f"{base}_{number}" for number in range(2, 1000))) if name not in used)
 
 
-def _parameters(found: FunctionText, element_spec: str) -> tuple[list[str], dict[str, str]]:
+def _parameters(function_text: FunctionText, element_spec: str) -> tuple[list[str], dict[str, str]]:
     """Return the parameters that the element fills, and the others with their defaults."""
-    arguments = found.function.args
+    arguments = function_text.function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     default_texts = [ast.unparse(value) for value in arguments.defaults]
     with_default = dict(
-        zip([each.arg for each in positional[len(positional) - len(default_texts) :]], default_texts, strict=True)
+        zip(
+            [parameter.arg for parameter in positional[len(positional) - len(default_texts) :]],
+            default_texts,
+            strict=True,
+        )
     )
     only = {
-        each.arg: ast.unparse(value)
-        for each, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        parameter.arg: ast.unparse(value)
+        for parameter, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         if value is not None
     }
     if not with_default:
-        return [each.arg for each in positional], only
+        return [parameter.arg for parameter in positional], only
     count = _components(element_spec)
     if count is None or not len(positional) - len(with_default) <= count <= len(positional):
         raise CannotSplitError("it is unknown which of its parameters keep their defaults")
-    passed = [each.arg for each in positional[:count]]
+    passed = [parameter.arg for parameter in positional[:count]]
     return passed, {name: text for name, text in with_default.items() if name not in passed} | only
 
 
@@ -116,7 +120,7 @@ def _components(spec: str) -> int | None:
 
 
 def _repeatable(
-    found: FunctionText, body: list[ast.stmt], first: list[ast.stmt], parameters: set[str]
+    function_text: FunctionText, body: list[ast.stmt], first: list[ast.stmt], parameters: set[str]
 ) -> list[ast.stmt]:
     """Return the statements of the first half that the second one may repeat: constants that are assigned once, and imports."""
     local = {*parameters, *names_bound(body)}

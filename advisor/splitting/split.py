@@ -72,12 +72,12 @@ def split_function(text: str, call: Call, element_spec: str, is_script: bool) ->
 
 
 def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
-    found = function_of(text, call)
+    function_text = function_of(text, call)
     kind = _RANDOM if call.method == "map" else _DATASET
     lines = _marked(call.function.lines if call.function is not None else (), kind)
     if not any(line.is_random for line in lines):
         raise CannotSplitError(f"the traced graph does not show which of its lines {kind.what}")
-    body = _body(found)
+    body = _body(function_text)
     numbers = [_statement(body, line) for line in lines]
     cut = min(number for number, line in zip(numbers, lines, strict=True) if line.is_random)
     statement = body[cut]
@@ -100,10 +100,10 @@ def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
         block = _BLOCKS.get(type(statement))
         reason = f"everything is inside the {block} that {kind.what.split()[0]} {kind.them}" if block else ""
         raise CannotSplitError(reason or "nothing is computed before it", statement.lineno)
-    names = names_across(found, body, cut, inner, element_spec)
+    names = names_across(function_text, body, cut, inner, element_spec)
     rest = [line for line in lines if line not in before]
     return Halves(
-        texts_of(found, body, cut, inner, names, _is_used_once(found, is_script), kind.suffixes),
+        texts_of(function_text, body, cut, inner, names, _is_used_once(function_text, is_script), kind.suffixes),
         statement.lineno,
         names.crossing,
         dict(ops),
@@ -127,9 +127,9 @@ def _marked(lines: Sequence[FunctionLine], kind: _Cut) -> tuple[FunctionLine, ..
     return tuple(replace(line, is_random=any(is_dataset_op(op) for op in line.ops)) for line in lines)
 
 
-def _body(found: FunctionText) -> list[ast.stmt]:
+def _body(function_text: FunctionText) -> list[ast.stmt]:
     """The statements of the function without its docstring; the body of a lambda as the value of a `return`."""
-    function = found.function
+    function = function_text.function
     if isinstance(function, ast.Lambda):
         return [ast.copy_location(ast.Return(function.body), function.body)]
     has_docstring = ast.get_docstring(function, clean=False) is not None
@@ -165,15 +165,15 @@ def _own_nodes(statement: ast.stmt) -> list[ast.AST]:
     return nodes
 
 
-def _is_used_once(found: FunctionText, is_script: bool) -> bool:
+def _is_used_once(function_text: FunctionText, is_script: bool) -> bool:
     """Whether nothing but the call can use the function, so that its definition may be replaced."""
-    name = found.name
-    is_nested = not isinstance(found.scope, ast.Module)
-    uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(found.scope))
+    name = function_text.name
+    is_nested = not isinstance(function_text.scope, ast.Module)
+    uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(function_text.scope))
     others = any(
         (isinstance(node, ast.Attribute) and node.attr == name)
         or (isinstance(node, ast.Constant) and node.value == name)
-        for node in ast.walk(found.scope)
+        for node in ast.walk(function_text.scope)
     )
     return (is_nested or is_script) and uses == 1 and not others
 

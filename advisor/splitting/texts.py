@@ -41,7 +41,7 @@ class Texts:
 
 
 def texts_of(
-    found: FunctionText,
+    function_text: FunctionText,
     body: list[ast.stmt],
     cut: int,
     inner: ast.expr | None,
@@ -52,7 +52,7 @@ def texts_of(
     """Return the texts of the two halves.
 
     Args:
-        found: The function.
+        function_text: The function.
         body: Its statements, without its docstring.
         cut: Number of the first statement of the second half.
         inner: The expression in that statement that belongs to the first half; None if there is none.
@@ -63,26 +63,28 @@ def texts_of(
     Raises:
         CannotSplitError: The statements are not on lines of their own.
     """
-    if isinstance(found.function, ast.Lambda):
-        texts = _lambdas(found, found.function, inner, names)
+    if isinstance(function_text.function, ast.Lambda):
+        texts = _lambdas(function_text, function_text.function, inner, names)
     else:
-        texts = _Definition(found, found.function, suffixes).texts(body, cut, inner, names, is_used_once)
+        texts = _Definition(function_text, function_text.function, suffixes).texts(
+            body, cut, inner, names, is_used_once
+        )
     for text in (texts.first, texts.second):
-        _check_syntax(text, found)
+        _check_syntax(text, function_text)
     return texts
 
 
-def _lambdas(found: FunctionText, function: ast.Lambda, inner: ast.expr | None, names: NamesAcross) -> Texts:
+def _lambdas(function_text: FunctionText, function: ast.Lambda, inner: ast.expr | None, names: NamesAcross) -> Texts:
     assert inner is not None and not names.repeated  # a lambda has one statement, so that the cut is inside it
-    whole, part = found.code(function.body), found.code(inner)
-    if "#" in found.code(function):
+    whole, part = function_text.code(function.body), function_text.code(inner)
+    if "#" in function_text.code(function):
         raise CannotSplitError("the lambda contains a comment")
     passed = [part if name == names.value else name for name in names.crossing]
     head = ast.unparse(function.args)
     results = ", ".join(passed)
     first = f"lambda{' ' * bool(head)}{head}: {results if len(passed) == 1 else f'({results})'}"
-    start = _offset(found, inner.lineno, inner.col_offset) - _offset(
-        found, function.body.lineno, function.body.col_offset
+    start = _offset(function_text, inner.lineno, inner.col_offset) - _offset(
+        function_text, function.body.lineno, function.body.col_offset
     )
     rest = f"{whole[:start]}{names.value}{whole[start + len(part) :]}"
     return Texts(first, f"lambda {_parameters(names)}: {rest}", "", "", "", 0, is_replaced=True)
@@ -91,34 +93,38 @@ def _lambdas(found: FunctionText, function: ast.Lambda, inner: ast.expr | None, 
 class _Definition:
     """A `def` in the text."""
 
-    def __init__(self, found: FunctionText, function: ast.FunctionDef, suffixes: Suffixes) -> None:
-        self._found, self._function, self._suffixes = found, function, suffixes
-        self._newline = match.group() if (match := NEWLINE.search("".join(found.lines))) else "\n"
+    def __init__(self, function_text: FunctionText, function: ast.FunctionDef, suffixes: Suffixes) -> None:
+        self._found, self._function, self._suffixes = function_text, function, suffixes
+        self._newline = match.group() if (match := NEWLINE.search("".join(function_text.lines))) else "\n"
         self._start, self._end = first_line(function), function.end_lineno or function.lineno
-        self._indent = re.match(r"[ \t]*", found.lines[self._start - 1]).group()  # type: ignore[union-attr]
+        self._indent = re.match(r"[ \t]*", function_text.lines[self._start - 1]).group()  # type: ignore[union-attr]
         docstring = ast.get_docstring(function, clean=False)
         head_end = self._head_end() if docstring is None else function.body[0].lineno - 1
-        if "#" in found.between(self._start, head_end):
+        if "#" in function_text.between(self._start, head_end):
             raise CannotSplitError("its signature contains a comment")
 
     def texts(
         self, body: list[ast.stmt], cut: int, inner: ast.expr | None, names: NamesAcross, is_used_once: bool
     ) -> Texts:
-        found, function, newline = self._found, self._function, self._newline
-        inside = re.match(r"[ \t]*", found.lines[body[0].lineno - 1]).group()  # type: ignore[union-attr]
+        function_text, function, newline = self._found, self._function, self._newline
+        inside = re.match(r"[ \t]*", function_text.lines[body[0].lineno - 1]).group()  # type: ignore[union-attr]
         begin, middle = self._begin(body[0]), self._begin(body[cut])
         last = body[cut - 1] if cut else None
         is_shared = last is not None and (last.end_lineno or last.lineno) >= middle
         if (
             is_shared
             or len(inside) <= len(self._indent)
-            or found.lines[body[0].lineno - 1][len(inside) :][:1] in ("", "#")
+            or function_text.lines[body[0].lineno - 1][len(inside) :][:1] in ("", "#")
         ):
             raise CannotSplitError("its statements are not on lines of their own")
-        first_name = fresh_name(found, function.name + self._suffixes.first)
-        second_name = function.name if is_used_once else fresh_name(found, function.name + self._suffixes.second)
+        first_name = fresh_name(function_text, function.name + self._suffixes.first)
+        second_name = (
+            function.name if is_used_once else fresh_name(function_text, function.name + self._suffixes.second)
+        )
         statements = (
-            found.between(begin, middle - 1).rstrip() + newline if found.between(begin, middle - 1).strip() else ""
+            function_text.between(begin, middle - 1).rstrip() + newline
+            if function_text.between(begin, middle - 1).strip()
+            else ""
         )
         part = self._part(inner)
         first = [
@@ -131,7 +137,7 @@ class _Definition:
         second = [
             self._head(second_name, _parameters(names), returns),
             self._docstring(body[0]) if is_used_once else "",
-            *(f"{inside}{found.code(statement)}{newline}" for statement in names.repeated),
+            *(f"{inside}{function_text.code(statement)}{newline}" for statement in names.repeated),
             self._rest(middle, inner, names.value),
         ]
         return Texts(
@@ -139,7 +145,7 @@ class _Definition:
             "".join(second),
             first_name,
             second_name,
-            found.between(self._start, self._end),
+            function_text.between(self._start, self._end),
             self._start,
             is_used_once,
         )
@@ -201,15 +207,21 @@ def _parameters(names: NamesAcross) -> str:
     return ", ".join([*names.crossing, *(f"{name}={default}" for name, default in names.defaults)])
 
 
-def _offset(found: FunctionText, line: int, column: int) -> int:
+def _offset(function_text: FunctionText, line: int, column: int) -> int:
     """Return the offset in characters of a position of `ast`, whose columns are UTF-8 bytes."""
-    return sum(map(len, found.lines[: line - 1])) + len(found.lines[line - 1].encode()[:column].decode())
+    return sum(map(len, function_text.lines[: line - 1])) + len(
+        function_text.lines[line - 1].encode()[:column].decode()
+    )
 
 
-def _check_syntax(text: str, found: FunctionText) -> None:
+def _check_syntax(text: str, function_text: FunctionText) -> None:
     try:
         ast.parse(
-            text if isinstance(found.function, ast.Lambda) else f"if True:\n{text}" if text[:1] in " \t" else text
+            text
+            if isinstance(function_text.function, ast.Lambda)
+            else f"if True:\n{text}"
+            if text[:1] in " \t"
+            else text
         )
     except SyntaxError:
         raise CannotSplitError("the halves would not be valid Python") from None

@@ -103,10 +103,10 @@ class RunFinder:
         """Look for runs."""
         if self._root is None:
             return Listing(problem=self._problem)
-        found = find_runs(self.root)
-        self._known = {run.id: run for run in found.runs}
-        self._has_runs = bool(found.runs)
-        return found
+        runs = find_runs(self.root)
+        self._known = {run.id: run for run in runs.runs}
+        self._has_runs = bool(runs.runs)
+        return runs
 
     def has_runs(self) -> bool:
         """Return whether there is a run. Once there was one, this costs nothing."""

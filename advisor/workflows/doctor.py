@@ -146,11 +146,11 @@ def _private_view() -> Check:
 def _tools() -> Iterator[Check]:
     browser = os.environ.get("ADVISOR_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
     yield Check("tools", "browser", browser or "none found (only tests of report.html need one)")
-    found = []
+    tools = []
     for name in PACKAGES:
         with suppress(importlib.metadata.PackageNotFoundError):
-            found.append(f"{name} {importlib.metadata.version(name)}")
-    yield Check("tools", "optional packages", ", ".join(found) or "none")
+            tools.append(f"{name} {importlib.metadata.version(name)}")
+    yield Check("tools", "optional packages", ", ".join(tools) or "none")
     for name, folder in (("saved runs", runs_folder()), ("cache", cache_folder())):
         is_writable = _is_writable(folder)
         yield Check("tools", name, f"{folder}{'' if is_writable else ' (not writable)'}", is_ok=is_writable)

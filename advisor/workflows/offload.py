@@ -252,7 +252,7 @@ class _Offloading:
             if self._request.are_files_wanted:
                 deployment = deployment_of(report.analysis, sizing, self._request.machines.worker_cores)
                 texts = render(replace(deployment, workers=proof.workers) if proof is not None else deployment)
-        found = Offload(
+        outcome = Offload(
             target=report.analysis.target,
             sentence=sentence_of(movability, sizing, proof),
             movability=movability,
@@ -266,7 +266,7 @@ class _Offloading:
             run_folder=report.run_folder,
             notes=tuple(dict.fromkeys(self._notes)),
         )
-        return OffloadResult(found, patch, texts)
+        return OffloadResult(outcome, patch, texts)
 
     def _patch(self, report: Report, movability: Movability, sizing: Sizing | None) -> Patch:
         """Return the change of the script; empty, with a note, if it cannot be written."""

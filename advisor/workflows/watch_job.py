@@ -199,7 +199,7 @@ def _is_listening(address: str) -> bool:
 def _print_summary(followed: _Followed, say: Callable[[str], None]) -> None:
     if not followed.captures:
         return
-    found = followed.bottlenecks
+    bottlenecks = followed.bottlenecks
     text = f"{units.format_many(followed.captures, 'capture')}"
     if followed.steps:
         mean_ns = followed.step_ns / followed.steps
@@ -208,15 +208,15 @@ def _print_summary(followed: _Followed, say: Callable[[str], None]) -> None:
             f"{units.format_share(followed.wait_ns / followed.step_ns)} of the time waiting for input"
         )
     say(f"{text}.")
-    for stretch in found.stretches:
+    for stretch in bottlenecks.stretches:
         count = units.format_many(stretch.windows, "capture")
         times = f"{_clock(stretch.began_ns)} to {_clock(stretch.latest_ns)}"
         say(f"{times} ({count}): {describe_finding(stretch.finding)}.")
     say(
-        f"The captures took {units.format_share(followed.share)} of the job's time ({units.format_ns(found.inside_ns)}); "
-        f"analysing them took {units.format_ns(found.analysis_cpu_ns)} of a core on this machine, at low priority."
+        f"The captures took {units.format_share(followed.share)} of the job's time ({units.format_ns(bottlenecks.inside_ns)}); "
+        f"analysing them took {units.format_ns(bottlenecks.analysis_cpu_ns)} of a core on this machine, at low priority."
     )
-    for problem in found.problems:
+    for problem in bottlenecks.problems:
         say(problem)
 
 

@@ -94,8 +94,8 @@ class KerasModels:
 
 def largest_product(layers: Iterable[Any]) -> Product | None:
     """Return the product with the most multiplications per sample; None if no layer has one of a known shape."""
-    found = [product for layer in layers if (product := _product_of(layer)) is not None]
-    return max(found, key=_multiplications, default=None)
+    products = [product for layer in layers if (product := _product_of(layer)) is not None]
+    return max(products, key=_multiplications, default=None)
 
 
 def _product_of(layer: Any) -> Product | None:  # noqa: ANN401

@@ -104,12 +104,12 @@ class PythonCallWatch:
         return tuple(
             RepeatedCalls(
                 call_id,
-                calls=min(each.calls for each in functions),
-                repeats=min(each.repeats for each in functions),
-                is_same=all(each.is_same for each in functions),
+                calls=min(watched.calls for watched in functions),
+                repeats=min(watched.repeats for watched in functions),
+                is_same=all(watched.is_same for watched in functions),
             )
             for call_id, functions in by_call.items()
-            if all(each.calls for each in functions)
+            if all(watched.calls for watched in functions)
         )
 
 

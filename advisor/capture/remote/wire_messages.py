@@ -38,5 +38,5 @@ def message_classes(package: str, fields: Fields) -> Mapping[str, Any]:
                 added.type = field.Type.Value(f"TYPE_{kind.upper()}")
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    found = {name: pool.FindMessageTypeByName(f"{package}.{name}") for name in fields}
-    return {name: message_factory.GetMessageClass(kind) for name, kind in found.items()}
+    descriptors = {name: pool.FindMessageTypeByName(f"{package}.{name}") for name in fields}
+    return {name: message_factory.GetMessageClass(kind) for name, kind in descriptors.items()}

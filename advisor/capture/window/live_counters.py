@@ -185,7 +185,11 @@ def _last_buffer(proto: Any) -> tuple[float | None, float | None]:  # noqa: ANN4
     key, seen = int(proto.output), 0
     while key in proto.nodes and seen < len(proto.nodes):
         node, seen = proto.nodes[key], seen + 1
-        sizes = [float(each.value) for each in node.parameters if str(each.name) in ("buffer_size", "parallelism")]
+        sizes = [
+            float(parameter.value)
+            for parameter in node.parameters
+            if str(parameter.name) in ("buffer_size", "parallelism")
+        ]
         if sizes and max(sizes) >= 1:
             return float(node.buffered_elements), max(sizes)
         if not node.inputs:

@@ -250,18 +250,18 @@ def _package(callee: str, scope: dict[str, object]) -> str:
     root, *names = callee.split(".")
     if names and names[-1] in _OF_BUILTINS and not isinstance(scope.get(root), ModuleType):
         return ""
-    found = scope.get(root, vars(builtins).get(root)) if root else None
-    if callee and found is None:
+    value = scope.get(root, vars(builtins).get(root)) if root else None
+    if callee and value is None:
         return UNKNOWN
-    if found is None:
+    if value is None:
         return UNKNOWN  # an operator, which runs long only in compiled code
     for name in names:
-        if not isinstance(found, ModuleType):
+        if not isinstance(value, ModuleType):
             return UNKNOWN
-        found = vars(found).get(name)
-    module = found.__name__ if isinstance(found, ModuleType) else getattr(type(found), "__module__", "")
-    if type(found).__name__ in ("builtin_function_or_method", "type", "function", "ufunc", "_ArrayFunctionDispatcher"):
-        module = getattr(found, "__module__", None) or module
+        value = vars(value).get(name)
+    module = value.__name__ if isinstance(value, ModuleType) else getattr(type(value), "__module__", "")
+    if type(value).__name__ in ("builtin_function_or_method", "type", "function", "ufunc", "_ArrayFunctionDispatcher"):
+        module = getattr(value, "__module__", None) or module
     package = str(module).partition(".")[0]
     return "" if package in ("builtins", "__main__") else package
 

@@ -76,15 +76,15 @@ class CallMatching:
 
     def _consumed(self) -> list[str]:
         """The ids of the calls that make the consumed dataset of the first run, calls inside their functions included."""
-        found: set[str] = set()
+        ids: set[str] = set()
         waiting = [self._consumer_id]
         while waiting:
             call = self._calls.get(waiting.pop())
-            if call is not None and call.id not in found:
-                found.add(call.id)
+            if call is not None and call.id not in ids:
+                ids.add(call.id)
                 waiting.extend(call.inputs)
                 waiting.extend(i for i, other in self._calls.items() if call.id in (other.nested_in, other.made_by))
-        return [call_id for call_id in self._calls if call_id in found]
+        return [call_id for call_id in self._calls if call_id in ids]
 
     def translate(self, edit: Edit) -> Edit:
         """Return the edit with the ids of this run.
@@ -106,11 +106,11 @@ class CallMatching:
 
     def now_ids(self, call_ids: Iterable[str]) -> frozenset[str]:
         """Return the ids of this run for those of the first run, without calls that this run did not make."""
-        found = set()
+        ids = set()
         for call_id in call_ids:
             with contextlib.suppress(CannotReplay):
-                found.add(self._id(call_id))
-        return frozenset(found)
+                ids.add(self._id(call_id))
+        return frozenset(ids)
 
     def first_ids(self) -> dict[str, str] | None:
         """Return a mapping from this run's ids to those of the first run; None if they are the same."""

@@ -174,8 +174,8 @@ def is_touched(recorder: Recorder, call_id: str, edits: Collection[Edit]) -> boo
         return True
     upstream = {call.id for call in _upstream(recorder, call_id)}
     named = {call_id for edit in edits for call_id in (edit.call_id, getattr(edit, "after_id", None)) if call_id}
-    for each in named:
-        call = recorder.call(each)
+    for named_call in named:
+        call = recorder.call(named_call)
         while call is not None and call.id not in upstream and call.nested_in is not None:
             call = recorder.call(call.nested_in)
         if call is None or call.id in upstream:

@@ -46,9 +46,9 @@ def compared(local: Stream, again: Stream, served: Stream, times: int, workers: 
     if Counter(_parts(local, fixed)) != Counter(_parts(again, fixed)):
         return None, "The components of the elements are combined at random, so those of the workers were not compared."
     expected = _expected(local, fixed, times)
-    found = Counter(_parts(served, fixed))
-    if found != expected:
-        missing = sum((expected - found).values())
+    counts = Counter(_parts(served, fixed))
+    if counts != expected:
+        missing = sum((expected - counts).values())
         return (
             False,
             f"A pass {through} lacks {format_many(missing, 'element')} of the local one, and has as many others.",

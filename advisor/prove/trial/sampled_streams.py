@@ -136,7 +136,10 @@ class SampledStreams:
         Raises:
             CannotReplay: One of the datasets cannot be rebuilt.
         """
-        sides = [self._all_passes(self.dataset(each, TWIN)[0], TWIN).take(self.passes.length) for each in ((), edits)]
+        sides = [
+            self._all_passes(self.dataset(side_edits, TWIN)[0], TWIN).take(self.passes.length)
+            for side_edits in ((), edits)
+        ]
         for pair in zip_longest(*sides):
             self._on_element()
             yield pair
