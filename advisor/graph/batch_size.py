@@ -19,6 +19,7 @@ _KEEPING = (
     "snapshot",
     "filter",
 )
+"""Methods after which an element is still one batch."""
 
 
 def rows_per_element(main: Pipeline) -> int | None:

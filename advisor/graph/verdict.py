@@ -27,7 +27,6 @@ LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 _WIDE = 1.1
 """A measured ceiling is told with its 95 % interval if the ends of this are further apart than this ratio."""
-"""Methods after which an element is still one batch."""
 _RESOURCES = {"cpu": "the cores", "gil": "Python's global interpreter lock", "disk": "the disk"}
 _STEPS = {
     "profiled": "profiled steps",
@@ -160,12 +159,12 @@ def _range_of(steps: StepStats) -> str:
 
 def _imagined(sentence: str, step_ns: int, share: float, main: Pipeline) -> str:
     """The sentence for a training that was replaced by waits; the rest is what MLPerf Storage calls accelerator utilisation."""
-    said = sentence.removesuffix(" Look at the model and the device side.")
+    verdict = sentence.removesuffix(" Look at the model and the device side.")
     site = main.consumer.site if main.consumer is not None else None
     taken = "" if site is None else f" The pipeline is the one that is read at {_place(site)}."
     return (
         f"As if a step took {format_ns(step_ns)} on a device of its own (accelerator utilisation {format_share(1 - share)}): "
-        f"{said[:1].lower()}{said[1:]}{taken}"
+        f"{verdict[:1].lower()}{verdict[1:]}{taken}"
     )
 
 
