@@ -154,6 +154,7 @@ class HookTimer:
     def __init__(self) -> None:
         """Put one layer around each hook, and one around the function that it calls. The watch goes on."""
         self._ns = self._poll_ns = 0
+        timed = set()
         for owner, name, _, hook in hooks()._patches._made:
             if name in PER_STEP:
                 cells = dict(zip(hook.__code__.co_freevars, hook.__closure__, strict=True))
@@ -161,6 +162,9 @@ class HookTimer:
                     continue
                 cells["original"].cell_contents = self._layer(cells["original"].cell_contents, sign=-1)
                 setattr(owner, name, self._layer(hook, sign=1))
+                timed.add(name)
+        if not {"__next__", "on_train_batch_end"} <= timed:  # else the time of a renamed hook would be 0
+            raise SystemExit(f"Only {', '.join(sorted(timed)) or 'no hooks'} can be timed.")
         watchdog = hooks().watchdog
         assert watchdog is not None
         watchdog._poll = self._timed_poll(watchdog._poll)

@@ -102,7 +102,7 @@ def main() -> None:
                 continue
             rows.append(alternating(data, name, text, options.pairs, options.pair_seconds))
             print(table(rows)[-1], flush=True)
-        watching = f"The process of `advisor watch` took {format_share(watching_cores(data))} of a core beside it."
+        watching = f"The process of `advisor watch` took at most {format_share(watching_cores(data))} of a core beside it."
     lines = [machine_sentence() + " " + watching, "", *table(rows)]
     print("\n".join(["", *lines]))
     if options.write_docs:
@@ -151,7 +151,7 @@ def stretch(sums: Sequence[int]) -> Stretch:
 
 
 def watching_cores(data: Path) -> float:
-    """Run a script under `advisor watch`, and return the cores that the latter's process uses once it runs."""
+    """Run a script under `advisor watch`, and return the most cores that the latter's process uses once it runs."""
     (data / "script.py").write_text(textwrap.dedent(SCRIPTS["model-bound"]))
     command = [*WATCHED, str(data / "script.py"), str(data)]
     environment = {**environment_in(data), "TRAINING_S": "20"}
@@ -164,7 +164,7 @@ def watching_cores(data: Path) -> float:
         used, passed = cpu_s(child.pid) - before, time.monotonic() - began
         if child.wait() != 0:
             raise SystemExit(f"advisor watch ended with {child.returncode}.")
-    return used / passed
+    return (used + 1 / os.sysconf("SC_CLK_TCK")) / passed  # the kernel counts whole ticks
 
 
 def cpu_s(pid: int) -> float:

@@ -149,13 +149,13 @@ def is_retraced_alike(analysis: Analysis, call: Call, maps: tuple[Call, ...]) ->
     specs = {other.element_spec for other in chain[1 : len(maps) + 2]}
     is_known = len(chain) > len(maps) + 1 and len(specs) == 1 and not any(not s or s.endswith("…") for s in specs)
     return is_known and all(
-        each.function is not None
-        and each.function.is_traced
-        and not each.function.is_stateful
-        and each.function.stateful_ops == ()
-        and not (each.function.random_ops or each.function.python_ops)
-        and not (each.function.resources or each.function.captured)
-        for each in (call, *maps)
+        other.function is not None
+        and other.function.is_traced
+        and not other.function.is_stateful
+        and other.function.stateful_ops == ()
+        and not (other.function.random_ops or other.function.python_ops)
+        and not (other.function.resources or other.function.captured)
+        for other in (call, *maps)
     )
 
 

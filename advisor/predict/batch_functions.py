@@ -272,7 +272,7 @@ def _takes_full_windows(analysis: Analysis, call: Call) -> bool:
         return False
     if function is None or not function.is_traced or not all(is_dataset_op(op) for op in function.ops):
         return False
-    return [each.method for each in inner] == ["batch"] and inner[0].arguments.get("batch_size") == size
+    return [inner_call.method for inner_call in inner] == ["batch"] and inner[0].arguments.get("batch_size") == size
 
 
 def _skips_errors(analysis: Analysis, call: Call) -> bool:
