@@ -102,7 +102,9 @@ def main() -> None:
                 continue
             rows.append(alternating(data, name, text, options.pairs, options.pair_seconds))
             print(table(rows)[-1], flush=True)
-        watching = f"The process of `advisor watch` took at most {format_share(watching_cores(data))} of a core beside it."
+        watching = (
+            f"The process of `advisor watch` took at most {format_share(watching_cores(data))} of a core beside it."
+        )
     lines = [machine_sentence() + " " + watching, "", *table(rows)]
     print("\n".join(["", *lines]))
     if options.write_docs:
