@@ -71,7 +71,8 @@ def analysed_on_a_cluster(url: str, folder: Path):
 
 def assert_all_hosts(analysis) -> None:
     assert {row.hostname for row in analysis.hosts.hosts} == set(WAITS)
-    assert [straggler.hostname for straggler in analysis.hosts.stragglers] == ["host-003"]
+    (straggler,) = analysis.hosts.stragglers
+    assert straggler.startswith("host-003 is a straggler: its steps wait 600 us for input")
     assert analysis.warnings == ()
 
 
@@ -102,6 +103,8 @@ def test_google_cloud_storage(tmp_path, monkeypatch):
     options = ("start", "--host=127.0.0.1", f"--port={port}", "--in-memory", "--default-bucket=profiles")
     with serving("gcp_storage_emulator", *options, port=port) as address:
         monkeypatch.setenv("STORAGE_EMULATOR_HOST", address)
+        monkeypatch.setenv("FSSPEC_GCS_TOKEN", "anon")  # no search for credentials
+        monkeypatch.setenv("GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT", "false")  # the server knows one type of bucket
         import gcsfs
 
         store = gcsfs.GCSFileSystem(token="anon")
