@@ -58,11 +58,11 @@ REGRESSIONS = (
         "    images = images.map(load, num_parallel_calls=4)\n    images = images.cache()\n    return",
         "    images = images.map(load)\n    return",
     ),
-    Commit("map 5 % slower", True, "pipeline.py", "AUGMENT_S = 0.002, 0.002", "AUGMENT_S = 0.002, 0.0021"),
+    Commit("map 5 % slower", True, "pipeline.py", "AUGMENT_S = 0.004, 0.004", "AUGMENT_S = 0.004, 0.0042"),
 )  # fmt: skip
 MAIN = "def main():\n"
 HARMLESS = (
-    Commit("a comment", False, "pipeline.py", "def load(", "# The storage answers in two milliseconds.\ndef load("),
+    Commit("a comment", False, "pipeline.py", "def load(", "# The storage answers in four milliseconds.\ndef load("),
     Commit("a docstring", False, "train.py", MAIN, f'{MAIN}    """Train until somebody stops it."""\n'),
     Commit(
         "a renamed variable", False, "pipeline.py",

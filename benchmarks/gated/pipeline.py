@@ -7,7 +7,7 @@ import tensorflow as tf
 
 TRAINING, VALIDATION, BATCH = 2048, 128, 4
 SIDE = 96
-READ_S, AUGMENT_S = 0.002, 0.002
+READ_S, AUGMENT_S = 0.004, 0.004
 
 
 def read(index):
