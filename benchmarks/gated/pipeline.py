@@ -5,9 +5,9 @@ import time
 import numpy as np
 import tensorflow as tf
 
-TRAINING, VALIDATION, BATCH = 2048, 128, 4
+TRAINING, VALIDATION, BATCH = 512, 128, 4
 SIDE = 96
-READ_S, AUGMENT_S = 0.004, 0.004
+READ_S, AUGMENT_S = 0.004, 0.02
 
 
 def read(index):
