@@ -55,6 +55,56 @@ FINITE_SCRIPT = """
         time.sleep(0.1)
     print(total)
     """
+REPEATED_SCRIPT = """
+    import collections
+    import time
+    import tensorflow as tf
+
+    seen = collections.Counter()
+
+    def heavy(x):
+        m = tf.fill((150, 150), tf.cast(x, tf.float32) / 1e6)
+        for _ in range(8):
+            m = tf.matmul(m, m)
+        return x + tf.cast(0.0 * tf.reduce_sum(m), tf.int64)
+
+    def noted(x):
+        seen[int(x)] += 1
+        return x
+
+    dataset = tf.data.Dataset.range(96).map(heavy)
+    dataset = dataset.map(lambda x: tf.ensure_shape(tf.numpy_function(noted, [x], tf.int64), []))
+    dataset = dataset.batch(8).repeat(3)
+    for batch in dataset:
+        time.sleep(0.1)
+    print(len(seen), set(seen.values()))
+    """
+KERAS_SCRIPT = """
+    import time
+    import keras
+    import tensorflow as tf
+
+    class Steps(keras.callbacks.Callback):
+        counts = []
+
+        def on_epoch_begin(self, epoch, logs=None):
+            self.counts.append(0)
+
+        def on_train_batch_end(self, batch, logs=None):
+            self.counts[-1] += 1
+            time.sleep(0.05)
+
+    def row(x):
+        x = tf.reshape(tf.cast(x, tf.float32) / 100, [1])
+        return x, 3 * x
+
+    model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    rows = tf.data.Dataset.range(100).map(row)
+    rows = rows.batch(8)
+    model.fit(rows, epochs=3, verbose=0, callbacks=[Steps()])
+    print(Steps.counts)
+    """
 PYTHON_SCRIPT = """
     import tensorflow as tf
 
@@ -148,6 +198,32 @@ class TestReal:
             assert processes.address in path.read_text()
             done = subprocess.run([sys.executable, "train.py"], capture_output=True, text=True, timeout=120)
         assert done.stdout.splitlines()[-1] == str(sum(range(0, 400, 2))), done.stderr
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("text", "parts", "printed"),
+        [
+            (REPEATED_SCRIPT, [".map(heavy).repeat(3).batch(8).apply(", ".unbatch()"], "96 {3}"),
+            (KERAS_SCRIPT, [".map(row).repeat()", "callbacks=[Steps()], steps_per_epoch=13)"], "[13, 13, 13]"),
+        ],
+        ids=["repeat moves", "fit"],
+    )
+    def test_passes_are_one_job_with_the_same_elements(self, text, parts, printed, script, capsys, tmp_path) -> None:
+        """Through two workers, each element comes as often as before in the whole stream; an epoch of `fit` has its steps."""
+        path = script(text)
+        folder = tmp_path / "servers"
+        folder.mkdir()
+        with ServiceProcesses(server_text(), folder, lambda: None) as processes:
+            processes.start_dispatcher()
+            processes.start_worker()
+            processes.start_worker()
+            command = ["offload", "--no-measurement", "--address", processes.address, "--json", "-", "train.py"]
+            assert main(command) == 0
+            result = json.loads(capsys.readouterr().out)
+            subprocess.run(["git", "apply", "-"], input=result["diff"], text=True, check=True)
+            assert all(part in path.read_text() for part in parts), result
+            done = subprocess.run([sys.executable, "train.py"], capture_output=True, text=True, timeout=120)
+        assert done.stdout.splitlines()[-1] == printed, done.stderr
 
     def test_the_change_is_written_runs_and_is_undone(self, script, capsys) -> None:
         """With enough waiting that workers help on every machine: the consumer takes no time."""
