@@ -131,6 +131,26 @@ WAITING_SCRIPT = """
         time.sleep(0.004)
     """
 
+WAITING_FIT_SCRIPT = """
+    import keras
+    import tensorflow as tf
+    from tensorflow.python.data.experimental.ops.testing import sleep
+
+    def read(part):
+        return tf.data.Dataset.range(part * 8, part * 8 + 8).apply(sleep(20_000))
+
+    def row(x):
+        x = tf.reshape(tf.cast(x, tf.float32) / 128, [1])
+        return x, 3 * x
+
+    model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    rows = tf.data.Dataset.range(16)
+    rows = rows.interleave(read, cycle_length=2, num_parallel_calls=2)
+    rows = rows.map(row).batch(4)
+    model.fit(rows, epochs=1000, verbose=0)
+    """
+
 
 @pytest.fixture
 def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
@@ -287,6 +307,23 @@ class TestRunningService:
         assert result["runs"] == 2 + 2 * proof["turns"]
         assert result["changed_files"] == [str(path)] and not result["files"]
         assert f'distribute("distributed_epoch", "{service.address}")' in path.read_text()
+        assert main(["offload", "--undo", "train.py"]) == 0
+        assert path.read_bytes() == before
+
+    @pytest.mark.slow
+    def test_fit_with_steps_per_epoch_is_proved_written_and_undone(self, script, service, capsys) -> None:
+        """The length of the dataset is unknown: the number of steps is that of the epochs that `fit` finished."""
+        service.start_worker()
+        service.start_worker()
+        path = script(WAITING_FIT_SCRIPT)
+        before = path.read_bytes()
+        code = main(["offload", "--service", service.address, "--write", "--json", "-", "train.py"])
+        output = capsys.readouterr()
+        result = json.loads(output.out)
+        assert code == 0, (result["sentence"], result["notes"], output.err)
+        assert result["proof"]["verdict"] == "faster" and result["movability"]["safety"] == "numerics"
+        assert "model.fit(rows, epochs=1000, verbose=0, steps_per_epoch=32)" in path.read_text()
+        assert ".map(row).repeat().batch(4).apply(" in path.read_text()
         assert main(["offload", "--undo", "train.py"]) == 0
         assert path.read_bytes() == before
 
