@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from advisor.model.calls import Call
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument
-from advisor.model.offload import BATCH, DYNAMIC, PROCESSING_MODES, Movability, Repair
+from advisor.model.offload import BATCH, DYNAMIC, FIT, PROCESSING_MODES, REPEAT, Movability, Repair
 from advisor.model.pipeline import Analysis
 from advisor.model.units import format_count
 from advisor.offload import data_files
@@ -25,6 +25,8 @@ from advisor.predict.structure import consumed_call
 NAME, DISPATCHER_PORT = "tfdata", 5000
 SERVICE_ADDRESS = f"grpc://{NAME}-dispatcher:{DISPATCHER_PORT}"
 """Where the generated files make the dispatcher reachable."""
+
+_ENDED = "`take`, which moves behind the workers, ends each pass there."
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,10 @@ def repairs_of(analysis: Analysis, movability: Movability, policy: str, by_hand:
     if not any(call.method in BATCHES for call in upstream):
         yield _sent_in_batches(place, after, by_hand)
     yield from data_files.repairs_of(analysis, upstream)
+    if any(
+        isinstance(edit, MoveAfter) for edit in movability.edits
+    ):  # a `take`: the recorded order is no longer that of the text
+        by_hand = {**by_hand, **dict.fromkeys((REPEAT, FIT), _ENDED)}
     if not movability.before:  # otherwise it has moved
         yield from repeat_before_distribute(analysis, place, consumed, by_hand)
     yield from repairs_of_passes(analysis, place, consumed, by_hand)

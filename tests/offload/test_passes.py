@@ -120,6 +120,12 @@ def test_a_take_behind_the_workers_ends_each_pass(tmp_path: Path) -> None:
     assert "take behind the workers" in why_not(judge(fit_script(tmp_path, *stages)))
 
 
+def test_a_take_that_moves_behind_the_workers_ends_each_pass_too(tmp_path: Path) -> None:
+    stages = (source("Range", 100), map_("decode", ms=5), take(80), batch(8), prefetch())
+    found, text = changed(tmp_path, fit_script(tmp_path, *stages))
+    assert "ends each pass there" in why_not(found) and "repeat" not in text and "take(10)" in text
+
+
 def test_data_are_not_repeated_before_a_cache(tmp_path: Path) -> None:
     """A cache of endless data is never complete."""
     stages = (source("Range", 100), map_("decode", ms=5), batch(8), cache(), prefetch())

@@ -109,6 +109,15 @@ def test_repeat_stays_behind_what_is_another_for_a_stream(
     assert text.index(DISTRIBUTE) < text.index("repeat()")
 
 
+def test_repeat_stays_behind_a_take_that_moves_behind_the_workers(tmp_path: Path) -> None:
+    """`repeat` follows `batch` in the recording, and `take` in the new text: before it, the stream would end after one pass."""
+    analysis = loop_script(tmp_path, source("Range", 96), DECODE, take(64), batch(8), repeat(), prefetch())
+    found, text = changed(tmp_path, analysis)
+    assert found.after_method == "batch" and not kinds(found)
+    assert "ends each pass there" in by_hand(found, "`repeat` (line 7) asks")
+    assert text.index(DISTRIBUTE) < text.index("take(8)") < text.index("repeat()")
+
+
 def test_repeat_stays_for_a_consumer_of_single_passes(tmp_path: Path) -> None:
     stages = (source("Range", 96), DECODE, PYTHON, repeat(3), batch(8))
     analysis = loop_script(tmp_path, *stages, kind="keras.evaluate")
