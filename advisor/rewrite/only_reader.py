@@ -20,7 +20,7 @@ _HARMLESS = frozenset({"element_spec"})
 
 
 def check_only_reader(source: Source, made: cst.Call, reader: cst.Call) -> None:
-    """Check that the dataset goes from one call to the other and nowhere else, and that both are executed once.
+    """Check that the dataset goes from one call to the other and nowhere else, in no branch, and that both are executed once.
 
     Args:
         source: The text.
@@ -105,12 +105,17 @@ class _Following:
         self._seen.add(id(variable))
         if variable.is_shared:
             raise self._other_use(node)
+        bound = [binding.node for binding in variable.bindings if not isinstance(binding.node, cst.Param)]
+        if len({id(self._source.statement(place)[1]) for place in bound}) > 1:  # one of them may be in a branch
+            raise CannotRewriteError(
+                f"{variable.name} may hold another dataset (line {self._source.line_number(bound[-1])})."
+            )
         for read in variable.reads:
             self.follow(read)
 
     def _follow_result(self, node: cst.BaseExpression) -> None:
         function = next((p for p in self._source.parents(node) if isinstance(p, cst.FunctionDef)), None)
-        if function is None:
+        if function is None or len(find_all(function, cst.Return)) != 1:
             raise self._other_use(node)
         self.follow(self._only_call(function))
 
