@@ -15,8 +15,20 @@ from dataclasses import replace
 
 from advisor.host.calibration.offload import LEAST_MOVED_SHARE
 from advisor.model.calls import Call
-from advisor.model.finding import Safety
-from advisor.model.offload import COUNTS, DYNAMIC, FIT, MOVABLE, OFF, REFUSED, REPEAT, UNDECIDED, Movability, Objection
+from advisor.model.finding import InsertAfter, Safety
+from advisor.model.offload import (
+    COUNTS,
+    DYNAMIC,
+    FIT,
+    MOVABLE,
+    OFF,
+    REFUSED,
+    REPEAT,
+    UNDECIDED,
+    Movability,
+    Objection,
+    Repair,
+)
 from advisor.model.pipeline import Analysis
 from advisor.model.shared_text import siblings_of
 from advisor.model.units import format_share
@@ -195,6 +207,18 @@ def _moved_share(analysis: Analysis, upstream: Iterable[Call]) -> float | None:
     return sum(it.busy_ns for it in own if it.main_call is not None and it.main_call.id in ids) / total
 
 
+def _obsolete(analysis: Analysis, movability: Movability, repairs: Iterable[Repair], policy: str) -> set[str]:
+    """Conditions that do not hold because a repair repeats the data before the calls that they are about."""
+    graph = graph_of(analysis)
+    place = graph.by_id[movability.after_id]
+    added = (edit for repair in repairs for edit in repair.before if isinstance(edit, InsertAfter))
+    anchors = [graph.by_id[edit.call_id] for edit in added if edit.method == "repeat"]
+    endless = frozenset(call.id for anchor in anchors for call in graph.path(anchor, place) or ())
+    upstream = graph.upstream(place)
+    before, after = (set(_conditions(analysis, upstream, policy, ids)) for ids in (frozenset[str](), endless))
+    return before - after
+
+
 def _refused(movability: Movability) -> bool:
     return movability.verdict == REFUSED
 
@@ -226,10 +250,9 @@ def _concluded(movability: Movability, analysis: Analysis, policy: str, by_hand:
     """Add the repairs and the sentence."""
     repairs = (*movability.repairs, *repairs_of(analysis, movability, policy, by_hand))
     kinds = {repair.kind for repair in repairs}
-    conditions = [
-        *movability.conditions,
-        *([transformations.OVERLAP] if kinds & {REPEAT, FIT} and policy == DYNAMIC else []),
-    ]
+    obsolete = _obsolete(analysis, movability, repairs, policy)
+    conditions = [condition for condition in movability.conditions if condition not in obsolete]
+    conditions += [transformations.OVERLAP] if kinds & {REPEAT, FIT} and policy == DYNAMIC else []
     if FIT in kinds:  # an epoch ends after a number of steps, not with a pass
         conditions.append("an epoch of `fit` is a number of steps of one stream instead of a pass over the data")
         movability = replace(movability, safety=Safety.NUMERICS)

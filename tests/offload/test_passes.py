@@ -37,6 +37,7 @@ def test_fit_gets_endless_data_and_the_number_of_steps(tmp_path: Path) -> None:
     assert f"model.fit(ds, epochs=3, steps_per_epoch={steps})\n" in text
     assert text.index(".repeat()") < text.index("batch(8)") < text.index(DISTRIBUTE)
     assert any("instead of a pass" in condition for condition in found.conditions)
+    assert not any("incomplete batch" in condition for condition in found.conditions)
     assert any(condition.startswith("passes overlap") for condition in found.conditions)
 
 
@@ -131,6 +132,7 @@ def test_data_are_not_repeated_before_a_cache(tmp_path: Path) -> None:
     stages = (source("Range", 100), map_("decode", ms=5), batch(8), cache(), prefetch())
     found, text = changed(tmp_path, fit_script(tmp_path, *stages))
     assert is_written(found) and text.index("cache()") < text.index("repeat()") < text.index(DISTRIBUTE)
+    assert any("incomplete batch" in condition for condition in found.conditions)
     stages = (source("Range", 100), map_("decode", ms=5), cache(), shuffle(9), batch(8), prefetch())
     _, text = changed(tmp_path, fit_script(tmp_path, *stages))
     assert text.index("shuffle") < text.index("repeat()") < text.index("batch(8)")
