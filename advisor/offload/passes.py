@@ -23,6 +23,8 @@ from advisor.offload.repeats import RepeatedBatches, drops_nothing, is_read_by
 from advisor.offload.transformations import BATCHES, is_endless
 from advisor.predict.call_index import graph_of
 
+ENDED = "`take`, which moves behind the workers, ends each pass there."
+"""Why passes stay passes where another repair moves a `take`."""
 _END = "the end of each pass takes about a second"
 _ONE_TO_ONE = frozenset({"map", "prefetch", "with_options"})
 """Calls behind the batch that do the same with a stream as with each pass, and emit as many elements as they read."""
@@ -51,7 +53,7 @@ def repairs_of_passes(analysis: Analysis, place: Call, consumed: Call, by_hand: 
         yield Repair(
             f"Each pass is a job of its own on the workers, and {_END}: repeat the data before `distribute`, and read all passes "
             "through one iterator.",
-            code=".repeat()  # before `distribute`; batches = iter(dataset) before the loop; "
+            code=f".repeat()  # before `distribute`{_without_take(after, by_hand)}; batches = iter(dataset) before the loop; "
             f"{steps or 'N'} x next(batches) in a pass",
         )
 
@@ -88,7 +90,10 @@ def _for_keras(
     """The repair for `fit`: `repeat` before the batches, and `steps_per_epoch` in the call."""
     steps = _steps(analysis, consumed)
     why = f"The number of elements behind `distribute` is unknown to Keras, and {_END}"
-    code = f".repeat()  # before `distribute`; and: model.fit(..., steps_per_epoch={steps or 'N'})"
+    code = (
+        f".repeat()  # before `distribute`{_without_take(after, by_hand)}; and: "
+        f"model.fit(..., steps_per_epoch={steps or 'N'})"
+    )
     anchor = _before_batches(analysis, place)
     obstacle = by_hand.get(FIT, "") or _obstacle(analysis, anchor, consumed, after, steps)
     main = analysis.main
@@ -138,6 +143,12 @@ def _obstacle(analysis: Analysis, anchor: Call, consumed: Call, after: Sequence[
     if is_read or not is_read_by(analysis, anchor, consumed):
         return "other datasets, or other code, read the same data, and would no longer end."
     return ""
+
+
+def _without_take(after: Sequence[Call], by_hand: Mapping[str, str]) -> str:
+    """What to say of a `take` behind the workers, which would end the stream after one pass."""
+    has_take = by_hand.get(FIT) == ENDED or any(call.method in ("take", "take_while") for call in after)
+    return ", without the `take` behind it" if has_take else ""
 
 
 def _before_batches(analysis: Analysis, place: Call) -> Call:

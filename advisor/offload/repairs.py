@@ -16,7 +16,7 @@ from advisor.model.offload import BATCH, DYNAMIC, FIT, PROCESSING_MODES, REPEAT,
 from advisor.model.pipeline import Analysis
 from advisor.model.units import format_count
 from advisor.offload import data_files
-from advisor.offload.passes import repairs_of_passes
+from advisor.offload.passes import ENDED, repairs_of_passes
 from advisor.offload.repeats import repeat_before_distribute
 from advisor.offload.transformations import BATCHES
 from advisor.predict.call_index import graph_of
@@ -25,8 +25,6 @@ from advisor.predict.structure import consumed_call
 NAME, DISPATCHER_PORT = "tfdata", 5000
 SERVICE_ADDRESS = f"grpc://{NAME}-dispatcher:{DISPATCHER_PORT}"
 """Where the generated files make the dispatcher reachable."""
-
-_ENDED = "`take`, which moves behind the workers, ends each pass there."
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +93,7 @@ def repairs_of(analysis: Analysis, movability: Movability, policy: str, by_hand:
     if any(
         isinstance(edit, MoveAfter) for edit in movability.edits
     ):  # a `take`: the recorded order is no longer that of the text
-        by_hand = {**by_hand, **dict.fromkeys((REPEAT, FIT), _ENDED)}
+        by_hand = {**by_hand, **dict.fromkeys((REPEAT, FIT), ENDED)}
     if not movability.before:  # otherwise it has moved
         yield from repeat_before_distribute(analysis, place, consumed, by_hand)
     yield from repairs_of_passes(analysis, place, consumed, by_hand)
@@ -170,7 +168,9 @@ def _replicas(analysis: Analysis, upstream: Sequence[Call]) -> Iterator[Repair]:
         )
     else:
         yield Repair(
-            "Trainers that name the same job share its elements; without a name, each of them reads all data.",
+            "Trainers that name the same job share its elements; without a name, each of them reads all data. Every pipeline "
+            "needs a name of its own: one with the name of another, such as that of the validation, reads nothing (TensorFlow "
+            "2.21).",
             code='distribute(..., job_name="train")',
         )
 

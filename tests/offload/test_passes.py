@@ -13,7 +13,8 @@ from advisor.model.offload import FIT, Movability
 from advisor.offload.legality import judge
 from advisor.offload.repairs import edits_before
 from advisor.testing import batch, cache, map_, prefetch, shuffle, source, take
-from tests.offload.changed_script import DISTRIBUTE, changed, fit_script, whole_batches
+from advisor.testing.simulated_script import Stage
+from tests.offload.changed_script import DISTRIBUTE, changed, fit_script, loop_script, whole_batches
 
 STAGES = (source("Range", 100), map_("decode", ms=5), batch(8), prefetch())
 UNKNOWN = (source("Range", -2), *STAGES[1:])
@@ -152,3 +153,14 @@ def test_rows_that_each_pass_drops_stay_dropped(tmp_path: Path) -> None:
     stages = (source("Range", 100), map_("decode", ms=5), whole_batches(8), prefetch())
     found, text = changed(tmp_path, fit_script(tmp_path, *stages))
     assert not is_written(found) and found.after_method == "map" and "repeat" not in text
+
+
+@pytest.mark.parametrize("stages", [(batch(8), take(5)), (take(80), batch(8))], ids=["stays behind", "moves behind"])
+def test_a_loop_over_repeated_data_has_no_take_behind_the_workers(stages: tuple[Stage, ...], tmp_path: Path) -> None:
+    """Behind `repeat`, it would end the stream after one pass."""
+    analysis = loop_script(tmp_path, source("Range", 100), map_("decode", ms=5), *stages, iterators=3)
+    (repair,) = [repair for repair in judge(analysis).repairs if "iter(dataset)" in repair.code]
+    assert "without the `take` behind it" in repair.code
+    plain = loop_script(tmp_path, source("Range", 100), map_("decode", ms=5), batch(8), iterators=3)
+    (repair,) = [repair for repair in judge(plain).repairs if "iter(dataset)" in repair.code]
+    assert "take" not in repair.code
