@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -35,14 +36,22 @@ class Decision:
     """Line of the first objection; 0 if there is none."""
     marked_line: int
     compared: str
+    diff: str
 
     @property
     def is_right(self) -> bool:
-        """Whether verdict and place, or verdict, cause and line, are the true ones."""
+        """Whether verdict and place, or verdict, cause and line, are the true ones, and the change has what it has to have."""
         truth = self.pipeline
-        if (self.verdict, self.cause) != (truth.verdict, truth.cause):
+        if (self.verdict, self.cause) != (truth.verdict, truth.cause) or not self.has_all_changes:
             return False
         return self.after == truth.after if truth.after else self.line == self.marked_line
+
+    @property
+    def has_all_changes(self) -> bool:
+        """Whether the diff adds what the truth names."""
+        added = "\n".join(line for line in self.diff.splitlines() if line.startswith("+"))
+        shortened = re.sub(r"\.apply\(tf\.data\.experimental\.service\.distribute\([^()]*\)\)", "...", added)
+        return all(part in shortened for part in self.pipeline.written)
 
     def cells(self) -> str:
         """The row of the table."""
@@ -50,6 +59,8 @@ class Decision:
         true = f"{truth.verdict}, {truth.cause}" if truth.cause else f"{truth.verdict}, after `{truth.after}`"
         where = f"{self.cause}, line {self.line}" if self.cause else f"after `{self.after}`"
         said = "right" if self.is_right else f"**wrong**: {self.verdict}, {where}"
+        if not self.has_all_changes:
+            said += ", without the change of the script that it takes"
         return f"| {truth.name} | {truth.what} | {true} | {said} | {self.compared} |"
 
 
@@ -98,6 +109,7 @@ def decided(pipeline: Pipeline, folder: Path, data: Path) -> Decision:
         site["line"] if site is not None else 0,
         marked,
         compared,
+        found["diff"],
     )
 
 
@@ -108,8 +120,8 @@ def report(decisions: Sequence[Decision]) -> list[str]:
     return [
         machine_sentence(),
         f"{right} of {len(decisions)} decisions are right: {movable} pipelines can move, {len(decisions) - movable} cannot, or "
-        "nobody can know. Right means: the verdict and the call after which the elements leave the workers, or the verdict, the "
-        "cause and its line.",
+        "nobody can know. Right means: the verdict, the call after which the elements leave the workers and the change of the "
+        "script, or the verdict, the cause and its line.",
         "",
         "| pipeline | what is special | truth | `advisor offload` | elements through workers |",
         "|---|---|---|---|---|",

@@ -32,6 +32,10 @@ class Pipeline:
     """The cause of the refusal or the doubt."""
     in_loop: str = "pass"
     """A statement of the training loop, once per epoch."""
+    is_keras: bool = False
+    """Whether `fit` trains instead of the script's own loop."""
+    written: tuple[str, ...] = ()
+    """Lines that the change of the script adds; `...` stands for `.apply(...distribute(...))`."""
 
 
 def refused(name: str, what: str, cause: str, code: str, in_loop: str = "pass") -> Pipeline:
@@ -100,9 +104,32 @@ PIPELINES = (
     ),
     Pipeline(
         "last batch dropped",
-        "drop_remainder in every pass: the batch stays",
+        "drop_remainder in every pass: the batch stays, and the elements travel in others",
         _WORKED + "dataset = dataset.batch(48, drop_remainder=True).prefetch(2)",
         after="map",
+        written=(".batch(48)....unbatch()",),
+    ),
+    Pipeline(
+        "whole passes",
+        "drop_remainder in passes of whole batches, repeated: `repeat` moves before the batch",
+        _WORKED + "dataset = dataset.batch(32, drop_remainder=True).repeat().prefetch(2)",
+        written=(".repeat()", ".batch(32, drop_remainder=True)....prefetch(2)"),
+    ),
+    Pipeline(
+        "repeat behind Python",
+        "a py_function behind the work: it stays, and `repeat` moves before `distribute`",
+        _WORKED + "dataset = dataset.map(lambda x: tf.ensure_shape(tf.py_function(lambda y: y, [x], tf.float32), []))\n"
+        "dataset = dataset.batch(32).repeat().prefetch(2)",
+        after="map",
+        written=(".repeat().batch(32)....unbatch()", "dataset = dataset.batch(32).prefetch(2)"),
+    ),
+    Pipeline(
+        "steps per epoch",
+        "several epochs of Keras over finite data: repeated, with `steps_per_epoch`",
+        "dataset = tf.data.Dataset.range(512).map(lambda x: (work(x)[None], 0.0), num_parallel_calls=2)\n"
+        "dataset = dataset.batch(32).prefetch(2)",
+        is_keras=True,
+        written=(".repeat()", ".batch(32)....prefetch(2)", "steps_per_epoch=16)"),
     ),
     Pipeline(
         "lengths",
@@ -255,6 +282,7 @@ _HEAD = '''"""A pipeline of benchmarks/offload_pipelines.py."""
 from pathlib import Path
 import tempfile
 
+import keras
 import numpy as np
 import tensorflow as tf
 
@@ -288,9 +316,18 @@ for epoch in range(1000):
 """
 
 
+_FIT = """
+
+model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1)])
+model.compile("sgd", "mse")
+model.fit(dataset, epochs=1000, verbose=0)
+"""
+
+
 def script_of(pipeline: Pipeline, data: Path) -> str:
     """Return the script that trains with a pipeline."""
-    return _HEAD.format(data=str(data)) + pipeline.code + "\n" + _LOOP.format(in_loop=pipeline.in_loop)
+    training = _FIT if pipeline.is_keras else _LOOP.format(in_loop=pipeline.in_loop)
+    return _HEAD.format(data=str(data)) + pipeline.code + "\n" + training
 
 
 def make_data(folder: Path) -> None:

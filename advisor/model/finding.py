@@ -177,6 +177,27 @@ class SetCompileArgument:
 
 
 @dataclass(frozen=True, slots=True)
+class SetFitArgument:
+    """Pass `name=value` in the call of `fit`, which does not set it yet, because a dataset that it reads becomes endless.
+
+    Nothing else may read that dataset, and `fit` may be called once: both must be plain from the text.
+    """
+
+    site: Site
+    name: str
+    value: Value
+    dataset: Site
+    """The call behind which the dataset is repeated."""
+    method: str
+    """The method of that call."""
+
+    @property
+    def file(self) -> str:
+        """The file to change."""
+        return self.site.file
+
+
+@dataclass(frozen=True, slots=True)
 class SetPolicy:
     """Call `keras.mixed_precision.set_global_policy(policy)` after the imports of a file."""
 
@@ -221,7 +242,7 @@ class DecorateFunction:
     """The line in which it begins, as recorded."""
 
 
-StepEdit = SetCompileArgument | SetPolicy | SetFunctionArgument | SetBatchSize | DecorateFunction
+StepEdit = SetCompileArgument | SetFitArgument | SetPolicy | SetFunctionArgument | SetBatchSize | DecorateFunction
 """Changes of the training step. No dataset can be made again with them: only the whole script can prove them."""
 
 
@@ -240,12 +261,12 @@ class Fix:
     """Conditions for `safety` that no observation can establish, as clauses without a period. A fix with assumptions is tried
     only if its rule is named explicitly (`--only`), regardless of the allowed levels."""
     step_edits: tuple[StepEdit, ...] = ()
-    """Changes of the training step; a fix that has some has no `edits`."""
+    """Changes of the training step. Only a move to workers has `edits` as well: of the pipeline, and of the call that trains."""
 
     @property
     def is_of_step(self) -> bool:
-        """Whether the fix changes the training step, so that only the whole script can prove it."""
-        return bool(self.step_edits)
+        """Whether the fix changes nothing but the training step, so that only the whole script can prove it."""
+        return bool(self.step_edits) and not self.edits
 
     @property
     def changes(self) -> tuple[Edit | StepEdit, ...]:

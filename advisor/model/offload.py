@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.model.calls import Site
-from advisor.model.finding import Edit, Safety
+from advisor.model.finding import Edit, InsertAfter, Safety, StepEdit
 from advisor.model.outcome import Interval
 from advisor.model.proof import Side
 
@@ -45,6 +45,11 @@ PROCESSING_MODES = {DYNAMIC: "distributed_epoch", OFF: "parallel_epochs"}
 """Policy -> the `processing_mode` of `distribute`, which exists in every version of TensorFlow 2."""
 
 
+REPEAT, BATCH, FIT = "repeat", "batch", "fit"
+REPAIRS = (REPEAT, BATCH, FIT)
+"""Repairs without which a pipeline can move as well: `repeat` before `distribute`, batches that are sent as one element, and both
+`repeat` and `steps_per_epoch` for Keras."""
+
 _NOT_MEASURED = Side()
 
 
@@ -71,9 +76,22 @@ class Repair:
     text: str
     """What to do and why, in one sentence."""
     edits: tuple[Edit, ...] = ()
-    """Empty if it has to be made by hand."""
+    """Empty, like `before` and `step_edits`, if it has to be made by hand."""
     code: str = ""
     """What to write by hand; empty if there are edits."""
+    before: tuple[Edit, ...] = ()
+    """Edits that put calls between the place and `distribute`; of two, the later one ends up closer to the place."""
+    one_pass: tuple[Edit, ...] = ()
+    """What takes the place of `before` where one pass through the workers is measured and compared: no `repeat`."""
+    step_edits: tuple[StepEdit, ...] = ()
+    """Changes of the call that trains; they need the other edits of the repair, and the other way round."""
+    kind: str = ""
+    """One of `REPAIRS` if the move is possible without it, so that it may be left to the user."""
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the advisor makes the change; otherwise it is made by hand."""
+        return bool(self.edits or self.before or self.step_edits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +121,25 @@ class Movability:
     def edits(self) -> tuple[Edit, ...]:
         """The edits of the repairs, which precede that of `distribute`."""
         return tuple(edit for repair in self.repairs for edit in repair.edits)
+
+    @property
+    def before(self) -> tuple[Edit, ...]:
+        """The edits that put calls between the place and `distribute`."""
+        return tuple(edit for repair in self.repairs for edit in repair.before)
+
+    @property
+    def step_edits(self) -> tuple[StepEdit, ...]:
+        """The changes of the call that trains."""
+        return tuple(edit for repair in self.repairs for edit in repair.step_edits)
+
+    @property
+    def sent_together(self) -> int:
+        """Number of elements of the place that a repair makes one element for the way to the training."""
+        sizes = (
+            dict(edit.arguments) for edit in self.before if isinstance(edit, InsertAfter) and edit.method == "batch"
+        )
+        size = next(sizes, {}).get("")
+        return size if isinstance(size, int) else 1
 
 
 @dataclass(frozen=True, slots=True)

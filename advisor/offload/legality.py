@@ -10,30 +10,47 @@ end of the pipeline.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from advisor.host.calibration.offload import LEAST_MOVED_SHARE
 from advisor.model.calls import Call
-from advisor.model.finding import Safety
-from advisor.model.offload import COUNTS, DYNAMIC, MOVABLE, OFF, REFUSED, UNDECIDED, Movability, Objection
+from advisor.model.finding import InsertAfter, Safety
+from advisor.model.offload import (
+    COUNTS,
+    DYNAMIC,
+    FIT,
+    MOVABLE,
+    OFF,
+    REFUSED,
+    REPEAT,
+    UNDECIDED,
+    Movability,
+    Objection,
+    Repair,
+)
 from advisor.model.pipeline import Analysis
 from advisor.model.shared_text import siblings_of
 from advisor.model.units import format_share
 from advisor.offload import data_files, functions, transformations
+from advisor.offload.passes import batches_of_fit
 from advisor.offload.repairs import batch_before_take, repairs_of
+from advisor.offload.repeats import repeat_before_batch
 from advisor.offload.source_parts import max_workers
 from advisor.predict.call_index import graph_of
 from advisor.predict.shared_datasets import dataset_name
 from advisor.predict.structure import consumed_call, linear_chain
 
+_NOTHING: Mapping[str, str] = {}
 
-def judge(analysis: Analysis, policy: str = DYNAMIC) -> Movability:
+
+def judge(analysis: Analysis, policy: str = DYNAMIC, by_hand: Mapping[str, str] = _NOTHING) -> Movability:
     """Decide whether the main pipeline can move to workers, and where.
 
     Args:
         analysis: The analysis of a run of the script.
         policy: The sharding policy, `DYNAMIC` or `OFF`.
+        by_hand: Kinds of repairs (`REPAIRS`) that cannot be written into this script, each with the reason as a sentence.
     """
     main = analysis.main
     consumed = consumed_call(analysis, main) if main is not None else None
@@ -49,12 +66,16 @@ def judge(analysis: Analysis, policy: str = DYNAMIC) -> Movability:
     if moved is not None:
         end = _at(analysis, moved.batch, policy, moved.taken)
         ends.insert(0, replace(end, repairs=(moved.repair,)))
+    repeated = repeat_before_batch(analysis, places, by_hand) or batches_of_fit(analysis, places, consumed, by_hand)
+    if repeated is not None and policy == DYNAMIC:
+        further = (_at(analysis, place, policy, endless=repeated.endless) for place in repeated.places)
+        ends[:0] = [replace(end, repairs=repeated.repairs) for end in further if not _refused(end)]
     chosen = next((end for end in ends if not _refused(end)), None)
     if chosen is None or (chosen.moved_share is not None and chosen.moved_share < LEAST_MOVED_SHARE.value):
         return _refusal(ends[0], chosen)
     staying = _staying(ends[: ends.index(chosen)])
     chosen = replace(chosen, conditions=tuple(dict.fromkeys((*staying, *chosen.conditions))))
-    return _concluded(chosen, analysis, policy)
+    return _concluded(chosen, analysis, policy, by_hand)
 
 
 def _places(analysis: Analysis, consumed: Call) -> list[Call]:
@@ -68,11 +89,21 @@ def _places(analysis: Analysis, consumed: Call) -> list[Call]:
     return [call for call in ends if call.inputs] or ends
 
 
-def _at(analysis: Analysis, place: Call, policy: str, moved: Call | None = None) -> Movability:
-    """Judge a place. `moved` is a call before it that a repair moves behind it."""
+def _at(
+    analysis: Analysis, place: Call, policy: str, moved: Call | None = None, endless: frozenset[str] = frozenset()
+) -> Movability:
+    """Judge a place.
+
+    Args:
+        analysis: The analysis.
+        place: The call after which the elements leave the workers.
+        policy: The sharding policy.
+        moved: A call before it that a repair moves behind it.
+        endless: Ids of calls that read endless data because of a repair.
+    """
     upstream = [call for call in graph_of(analysis).upstream(place) if moved is None or call.id != moved.id]
     shared = _objection_to_sharing(analysis, place)
-    objections = (*([shared] if shared is not None else []), *_objections(analysis, upstream, policy))
+    objections = (*([shared] if shared is not None else []), *_objections(analysis, upstream, policy, endless))
     verdict = REFUSED if any(o.verdict == REFUSED for o in objections) else UNDECIDED if objections else MOVABLE
     return Movability(
         verdict,
@@ -82,22 +113,24 @@ def _at(analysis: Analysis, place: Call, policy: str, moved: Call | None = None)
         place.site,
         _moved_share(analysis, upstream),
         objections,
-        tuple(dict.fromkeys((*_conditions(analysis, upstream, policy), *_behind(analysis, place, moved)))),
+        tuple(dict.fromkeys((*_conditions(analysis, upstream, policy, endless), *_behind(analysis, place, moved)))),
         safety=_safety(upstream),
         max_workers=max_workers(analysis, upstream) if policy == DYNAMIC else None,
     )
 
 
-def _objections(analysis: Analysis, upstream: Iterable[Call], policy: str) -> Iterator[Objection]:
+def _objections(
+    analysis: Analysis, upstream: Iterable[Call], policy: str, endless: frozenset[str]
+) -> Iterator[Objection]:
     """The first objection to each call, its function and what that makes included; refusals before doubts."""
     graph, recording = graph_of(analysis), analysis.recording
     for call in upstream:
-        objections = [transformations.objection_to(call, _reads_endless(analysis, call), policy)]
+        objections = [transformations.objection_to(call, _reads_endless(analysis, call, endless), policy)]
         objections += [functions.objection_to(call, recording), data_files.objection_to(analysis, call)]
         for inner in graph.nested(call):
             is_applied = call.method == "apply" and inner.made_by == call.id  # it belongs to the chain
             inside = (
-                transformations.objection_to(inner, _reads_endless(analysis, call), policy)
+                transformations.objection_to(inner, _reads_endless(analysis, call, endless), policy)
                 if is_applied
                 else transformations.objection_inside(inner, call)
             ) or functions.objection_to(inner, recording)
@@ -107,10 +140,10 @@ def _objections(analysis: Analysis, upstream: Iterable[Call], policy: str) -> It
             yield next((objection for objection in known if objection.verdict == REFUSED), known[0])
 
 
-def _conditions(analysis: Analysis, upstream: Sequence[Call], policy: str) -> Iterator[str]:
+def _conditions(analysis: Analysis, upstream: Sequence[Call], policy: str, endless: frozenset[str]) -> Iterator[str]:
     graph, recording = graph_of(analysis), analysis.recording
     for call in upstream:
-        yield from transformations.conditions_of(call, _reads_endless(analysis, call), policy)
+        yield from transformations.conditions_of(call, _reads_endless(analysis, call, endless), policy)
         for part in (call, *graph.nested(call)):
             yield from functions.conditions_of(part, recording)
     yield from data_files.conditions_of(analysis, upstream)
@@ -144,8 +177,10 @@ def _behind(analysis: Analysis, place: Call, moved: Call | None) -> Iterator[str
         yield f"the same text makes {dataset_name(analysis, others[0])}, which moves to the workers, too"
 
 
-def _reads_endless(analysis: Analysis, call: Call) -> bool:
-    """Whether a dataset upstream of the call never ends, and nothing between them ends it."""
+def _reads_endless(analysis: Analysis, call: Call, endless: frozenset[str]) -> bool:
+    """Whether a dataset upstream of the call never ends, and nothing between them ends it; a repair may make it so."""
+    if call.id in endless:
+        return True
     behind = graph_of(analysis).upstream(call)[1:]
     return any(transformations.is_endless(other) for other in behind) and not any(
         other.method in ("take", "take_while") for other in behind
@@ -170,6 +205,18 @@ def _moved_share(analysis: Analysis, upstream: Iterable[Call]) -> float | None:
     if total <= 0:
         return None
     return sum(it.busy_ns for it in own if it.main_call is not None and it.main_call.id in ids) / total
+
+
+def _obsolete(analysis: Analysis, movability: Movability, repairs: Iterable[Repair], policy: str) -> set[str]:
+    """Conditions that do not hold because a repair repeats the data before the calls that they are about."""
+    graph = graph_of(analysis)
+    place = graph.by_id[movability.after_id]
+    added = (edit for repair in repairs for edit in repair.before if isinstance(edit, InsertAfter))
+    anchors = [graph.by_id[edit.call_id] for edit in added if edit.method == "repeat"]
+    endless = frozenset(call.id for anchor in anchors for call in graph.path(anchor, place) or ())
+    upstream = graph.upstream(place)
+    before, after = (set(_conditions(analysis, upstream, policy, ids)) for ids in (frozenset[str](), endless))
+    return before - after
 
 
 def _refused(movability: Movability) -> bool:
@@ -199,9 +246,16 @@ def _refusal(end: Movability, chosen: Movability | None) -> Movability:
     return replace(end, verdict=REFUSED, sentence=sentence, after_id="", after_method="", after_site=None)
 
 
-def _concluded(movability: Movability, analysis: Analysis, policy: str) -> Movability:
+def _concluded(movability: Movability, analysis: Analysis, policy: str, by_hand: Mapping[str, str]) -> Movability:
     """Add the repairs and the sentence."""
-    repairs = (*movability.repairs, *repairs_of(analysis, movability, policy))
+    repairs = (*movability.repairs, *repairs_of(analysis, movability, policy, by_hand))
+    kinds = {repair.kind for repair in repairs}
+    obsolete = _obsolete(analysis, movability, repairs, policy)
+    conditions = [condition for condition in movability.conditions if condition not in obsolete]
+    conditions += [transformations.OVERLAP] if kinds & {REPEAT, FIT} and policy == DYNAMIC else []
+    if FIT in kinds:  # an epoch ends after a number of steps, not with a pass
+        conditions.append("an epoch of `fit` is a number of steps of one stream instead of a pass over the data")
+        movability = replace(movability, safety=Safety.NUMERICS)
     where = f" (line {movability.after_site.line})" if movability.after_site is not None else ""
     share = "" if movability.moved_share is None else f", with {format_share(movability.moved_share)} of its work"
     place = f"up to {movability.after_method}{where}{share}"
@@ -213,4 +267,4 @@ def _concluded(movability: Movability, analysis: Analysis, policy: str) -> Movab
         sentence = f"It may move {place}, but that is undecided: {first.method}{at} {first.reason}."
     if policy == OFF:
         sentence += " Every worker produces all of the elements (--sharding off)."
-    return replace(movability, sentence=sentence, repairs=repairs)
+    return replace(movability, sentence=sentence, repairs=repairs, conditions=tuple(dict.fromkeys(conditions)))

@@ -6,16 +6,19 @@ In: an `Analysis` and the place of `distribute`.  Out: `Repair`s: edits of calls
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.model.calls import Call
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument
-from advisor.model.offload import DYNAMIC, PROCESSING_MODES, Movability, Repair
+from advisor.model.offload import BATCH, DYNAMIC, FIT, PROCESSING_MODES, REPEAT, Movability, Repair
 from advisor.model.pipeline import Analysis
 from advisor.model.units import format_count
 from advisor.offload import data_files
-from advisor.offload.transformations import BATCHES, is_endless
+from advisor.offload.passes import ENDED, repairs_of_passes
+from advisor.offload.repeats import repeat_before_distribute
+from advisor.offload.transformations import BATCHES
 from advisor.predict.call_index import graph_of
 from advisor.predict.structure import consumed_call
 
@@ -60,8 +63,15 @@ def _count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def repairs_of(analysis: Analysis, movability: Movability, policy: str) -> Iterator[Repair]:
-    """Yield what else should change for a pipeline that moves at that place."""
+def repairs_of(analysis: Analysis, movability: Movability, policy: str, by_hand: Mapping[str, str]) -> Iterator[Repair]:
+    """Yield what else should change for a pipeline that moves at that place.
+
+    Args:
+        analysis: The analysis.
+        movability: The place, with the repairs that it requires.
+        policy: The sharding policy.
+        by_hand: Kinds of repairs that cannot be written into this script, each with the reason.
+    """
     main = analysis.main
     consumed = consumed_call(analysis, main) if main is not None else None
     graph = graph_of(analysis)
@@ -78,14 +88,43 @@ def repairs_of(analysis: Analysis, movability: Movability, policy: str) -> Itera
     if policy == DYNAMIC:
         yield from parallel_interleaves(upstream)
     if not any(call.method in BATCHES for call in upstream):
-        yield Repair(
-            "Elements are sent one by one: with `batch` before `distribute`, there are fewer and larger calls to the workers.",
-            code=".batch(...)  # before .apply(tf.data.experimental.service.distribute(...))",
-        )
+        yield _sent_in_batches(place, after, by_hand)
     yield from data_files.repairs_of(analysis, upstream)
-    yield from _passes(analysis, upstream, consumed)
+    if any(
+        isinstance(edit, MoveAfter) for edit in movability.edits
+    ):  # a `take`: the recorded order is no longer that of the text
+        by_hand = {**by_hand, **dict.fromkeys((REPEAT, FIT), ENDED)}
+    if not movability.before:  # otherwise it has moved
+        yield from repeat_before_distribute(analysis, place, consumed, by_hand)
+    yield from repairs_of_passes(analysis, place, consumed, by_hand)
     yield from _replicas(analysis, upstream)
     yield from _trainers(analysis)
+
+
+def _sent_in_batches(place: Call, after: Sequence[Call], by_hand: Mapping[str, str]) -> Repair:
+    """The repair of elements that leave the workers one by one: they make batches, which the training takes apart."""
+    why = "Elements are sent one by one: with `batch` before `distribute`, there are fewer and larger calls to the workers"
+    batch = next((call for call in after if call.method in BATCHES), None)
+    size = _count(batch.arguments.get("batch_size")) if batch is not None else 0
+    if not size or not has_fixed_shapes(place.element_spec) or BATCH in by_hand:
+        why += f". {by_hand[BATCH]}" if BATCH in by_hand else "."
+        return Repair(why, code=".batch(...)  # before .apply(tf.data.experimental.service.distribute(...))")
+    batches = (InsertAfter(place.id, "batch", (("", size),)),)
+    text = f"{why}. `unbatch` behind it takes them apart, because `{batch.method if batch is not None else ''}` has to stay."
+    return Repair(
+        text,
+        edits=(InsertAfter(place.id, "unbatch"),),
+        before=batches,
+        one_pass=batches,
+        kind=BATCH,
+    )
+
+
+def has_fixed_shapes(element_spec: str) -> bool:
+    """Whether elements of a dataset, given by their spec as text, always form a batch that `unbatch` takes apart again."""
+    shapes = re.findall(r"shape=(\([^)]*\)|[^,)]*)", element_spec)
+    kinds = set(re.findall(r"(\w+)\(", element_spec))
+    return kinds == {"TensorSpec"} and all(shape.startswith("(") and "None" not in shape for shape in shapes)
 
 
 def _trainers(analysis: Analysis) -> Iterator[Repair]:
@@ -129,7 +168,9 @@ def _replicas(analysis: Analysis, upstream: Sequence[Call]) -> Iterator[Repair]:
         )
     else:
         yield Repair(
-            "Trainers that name the same job share its elements; without a name, each of them reads all data.",
+            "Trainers that name the same job share its elements; without a name, each of them reads all data. Every pipeline "
+            "needs a name of its own: one with the name of another, such as that of the validation, reads nothing (TensorFlow "
+            "2.21).",
             code='distribute(..., job_name="train")',
         )
 
@@ -141,30 +182,6 @@ def _has_peers(analysis: Analysis) -> bool:
     return any(isinstance(number, int) and number > 1 for number in shards) or bool(
         recording is not None and recording.other_runs
     )
-
-
-def _passes(analysis: Analysis, upstream: Sequence[Call], consumed: Call) -> Iterator[Repair]:
-    """Yield what to do about several passes over a finite dataset, and about its unknown length."""
-    main = analysis.main
-    consumer = main.consumer if main is not None else None
-    if consumer is None or any(map(is_endless, (*upstream, consumed))):
-        return
-    length = consumed.cardinality if consumed.cardinality is not None and consumed.cardinality >= 0 else None
-    steps = "N" if length is None else str(length)
-    if consumer.kind.startswith("keras"):
-        if analysis.keras.get("steps_per_epoch") is None:
-            yield Repair(
-                "The number of elements behind `distribute` is unknown to Keras, and the end of each pass takes about a second: "
-                "repeat the data before `distribute` and say how many steps an epoch has.",
-                code=f".repeat()  # before `distribute`; and: model.fit(..., steps_per_epoch={steps})",
-            )
-        return
-    if consumer.iterators > 1 or any(loop.count != 1 for loop in consumer.loops or ()):
-        yield Repair(
-            "Each pass is a job of its own on the workers, whose end takes about a second: repeat the data before `distribute`, "
-            "and read all passes through one iterator.",
-            code=f".repeat()  # before `distribute`; batches = iter(dataset) before the loop; {steps} x next(batches) in a pass",
-        )
 
 
 def distribute_edit(after_id: str, policy: str, address: str, compression: str = "AUTO") -> InsertAfter:
@@ -190,16 +207,21 @@ def _text(value: str) -> str:
 def edits_with_distribute(movability: Movability, distribute: InsertAfter) -> tuple[Edit, ...]:
     """Return the edits of the repairs and of `distribute`, in the order in which they are applied.
 
-    Of two links after the same call, the later one in the list ends up closer to it, so `distribute` comes last.
+    Of two links after the same call, the later one in the list ends up closer to it, so `distribute` comes after what follows it.
     """
-    return (*movability.edits, distribute)
+    return (*movability.edits, distribute, *movability.before)
 
 
 def edits_before(movability: Movability) -> tuple[Edit, ...]:
-    """Return the edits of the repairs as far as they concern what the workers run: what moves behind the place is left out."""
+    """Return the edits of the repairs as far as they concern what the workers run.
+
+    What moves behind the place is left out, and so is a `repeat` that is added or moved: what is measured is repeated anyway, and
+    what is compared is one pass.
+    """
     moved = {edit.call_id for edit in movability.edits if isinstance(edit, MoveAfter)}
     kept = (edit for edit in movability.edits if edit.call_id not in moved and not isinstance(edit, InsertAfter))
-    return (*(Remove(call_id) for call_id in moved), *kept)
+    of_one_pass = (edit for repair in movability.repairs for edit in repair.one_pass)
+    return (*(Remove(call_id) for call_id in moved), *kept, *of_one_pass)
 
 
 def parallel_interleaves(upstream: Sequence[Call]) -> Iterator[Repair]:

@@ -211,7 +211,10 @@ def _wanted(main: Pipeline, per_step: float | None) -> float | None:
 
 
 def _elements_per_step(analysis: Analysis, main: Pipeline, movability: Movability) -> float | None:
-    """How many elements from the workers make one that the training reads: those of a batch made here; None if unknown."""
+    """How many elements from the workers make one that the training reads: those of a batch made here; None if unknown.
+
+    Elements that a repair sends together count as one.
+    """
     consumed, graph = consumed_call(analysis, main), graph_of(analysis)
     place = graph.by_id.get(movability.after_id)
     path = graph.path(place, consumed) if place is not None and consumed is not None else None
@@ -224,7 +227,7 @@ def _elements_per_step(analysis: Analysis, main: Pipeline, movability: Movabilit
             count *= size_of_batch
         elif call.method not in _ONE_TO_ONE:
             return None
-    return count
+    return count / movability.sent_together
 
 
 _ONE_TO_ONE = frozenset({"cache", "enumerate", "map", "prefetch", "repeat", "shuffle", "take", "with_options"})

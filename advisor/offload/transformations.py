@@ -45,6 +45,11 @@ _PAIRING = frozenset({"zip", "choose_from_datasets"})
 _INSIDE = _ANYWHERE | _SPLITTABLE | _UNDIVIDED | _PAIRING | {*_COUNTING, "load", "random", "sample_from_datasets"}
 """What a function may make: one call of it runs on one worker as a whole."""
 _COUNTED_CLASSES = frozenset({"_AssertCardinalityDataset"})
+OVERLAP = (
+    "passes overlap: a worker may begin a pass before another one has ended the last, so that no number of steps is exactly one "
+    "pass; in the whole stream each element comes as often as before"
+)
+"""What a `repeat` on the workers means."""
 _DEVICE_CLASSES = frozenset({"_CopyToDeviceDataset", "_MapOnGpuDataset"})
 _TRANSPARENT_CLASSES = frozenset({"_OptionsDataset", "DatasetV1Adapter", "_NestedVariant"})
 
@@ -141,6 +146,8 @@ def conditions_of(call: Call, is_endless: bool, policy: str) -> Iterator[str]:
         yield "each worker caches the part of the data that it receives in the first pass, in its own memory"
     if call.method == "shuffle":
         yield "each worker shuffles its own part of the data"
+    if call.method == "repeat":
+        yield OVERLAP
 
 
 def is_endless(call: Call) -> bool:

@@ -42,7 +42,7 @@ def _movability(movability: model.Movability, has_diff: bool) -> v1.Movability:
         after=movability.after_method,
         after_site=Site.maybe(movability.after_site),
         objections=[v1.Objection.of(entry, site=Site.maybe(entry.site)) for entry in movability.objections],
-        repairs=[v1.Repair.of(entry, in_diff=has_diff and bool(entry.edits)) for entry in movability.repairs],
+        repairs=[v1.Repair.of(entry, in_diff=has_diff and entry.is_written) for entry in movability.repairs],
     )
 
 

@@ -56,7 +56,7 @@ def _objection(objection: Objection) -> Text:
 
 def _repair(repair: Repair) -> Text:
     text = Text.assemble(("- ", "dim"), clean(repair.text))
-    if repair.edits:
+    if repair.is_written:
         return text.append(" (in the change below)", "dim")
     return text.append(f" By hand: {clean(repair.code)}", "dim")
 

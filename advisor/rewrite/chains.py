@@ -1,4 +1,4 @@
-"""Moves a link after another call: along its chain, or down the assignments that pass the dataset on.
+"""Moves a link after another call: along its chain, or along the assignments that pass the dataset on.
 
 In: `Source` and the two calls located in it.  Out: the `Cut`, or CannotRewriteError: no other code may use the dataset in
 between, and the moved arguments must keep their meaning.
@@ -35,7 +35,10 @@ def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: b
     assert call.link_start is not None
     line = self_assignment(source, call)
     if not is_same_chain(call, after):
-        check_way(source, call, after)
+        if _is_earlier(source, after, call):
+            _check_way_back(source, call, after)
+        else:
+            check_way(source, call, after)
         behind = _self_assigned_line(source, after)
         # Under a different name, the result of the moved line would be unused.
         is_same_name = line is not None and behind is not None and _assigned(line) == _assigned(behind)
@@ -62,6 +65,32 @@ def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: b
             return Cut(dot, call.end, dot, call.end, place, before)
         return Cut(start, end, dot, call.end + len(rest.rstrip()), place, before)
     return Cut(start, end, dot, call.end, place, before)
+
+
+def _is_earlier(source: Source, one: LocatedCall, other: LocatedCall) -> bool:
+    """Whether the statement of a call precedes that of another one in the same block."""
+    first, block = source.statement(one.node)
+    last, other_block = source.statement(other.node)
+    body: Sequence[cst.CSTNode] = list(block.body)
+    return block is other_block and body.index(first) < body.index(last)
+
+
+def _check_way_back(source: Source, call: LocatedCall, after: LocatedCall) -> None:
+    """Raise CannotRewriteError unless a call may move to an earlier one.
+
+    Its arguments must be plain values, and no other code may read the dataset between the two.
+    """
+    if not all(_is_plain(argument.value) for argument in call.node.args):
+        raise CannotRewriteError(f"An argument of {call.method} may not be known before {after.method}.")
+    check_way(source, after, call)
+
+
+def _is_plain(value: cst.BaseExpression) -> bool:
+    """Whether an argument is a number, a string or None."""
+    if isinstance(value, cst.UnaryOperation):
+        value = value.expression
+    is_none = isinstance(value, cst.Name) and value.value == "None"
+    return is_none or isinstance(value, cst.Integer | cst.Float | cst.SimpleString)
 
 
 def is_same_chain(call: LocatedCall, after: LocatedCall) -> bool:

@@ -27,6 +27,7 @@ from advisor.model.finding import (
     SetArgument,
     SetBatchSize,
     SetCompileArgument,
+    SetFitArgument,
     SetFunction,
     SetFunctionArgument,
     SetOption,
@@ -280,7 +281,7 @@ def _clash(fix: Fix, other: Fix, calls: Mapping[str, Call]) -> str | None:
 def _target(edit: StepEdit) -> object:
     """What an edit of the training step sets."""
     match edit:
-        case SetCompileArgument():
+        case SetCompileArgument() | SetFitArgument():
             return edit.site, edit.name
         case SetPolicy():
             return edit.file

@@ -1,4 +1,4 @@
-"""Writes changes of the training step into a text: an argument of `compile`, Keras' policy, a decorator, a batch size.
+"""Writes changes of the training step into a text: an argument of `compile` or `fit`, Keras' policy, a decorator, a batch size.
 
 In: `Source`, a `StepEdit`.  Out: the splices. What is not plain is refused: arguments hidden in `**`, a value that is set
 already, a function that is defined twice.
@@ -18,6 +18,7 @@ from advisor.model.finding import (
     DecorateFunction,
     SetBatchSize,
     SetCompileArgument,
+    SetFitArgument,
     SetFunctionArgument,
     SetPolicy,
     StepEdit,
@@ -26,6 +27,7 @@ from advisor.model.finding import (
 from advisor.rewrite.arguments import add_argument, find_argument
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.decorated_step import decorate
+from advisor.rewrite.only_reader import check_only_reader
 from advisor.rewrite.splices import Splice
 from advisor.rewrite.syntax import LocatedCall, Source, find_all
 
@@ -35,6 +37,9 @@ _POLICY_NAMES = frozenset(
 """Names that show that the script chooses the types of its layers itself."""
 _MAX_POSITIONAL = 4
 """Arguments of `compile` that may be given by position: Keras 2 and 3 have `run_eagerly` and those behind it later."""
+
+_MAX_POSITIONAL_OF_FIT = 12
+"""Arguments of `fit` before `steps_per_epoch`, in Keras 2 and 3."""
 
 
 def splices_of(source: Source, edit: StepEdit) -> Iterator[Splice]:
@@ -47,6 +52,8 @@ def splices_of(source: Source, edit: StepEdit) -> Iterator[Splice]:
         case SetCompileArgument():
             call = source.locate(Call("compile", "compile", edit.site, text=edit.text))
             yield from _set_keyword(source, call, edit.name, edit.value, _MAX_POSITIONAL)
+        case SetFitArgument():
+            yield from _set_fit_argument(source, edit)
         case SetPolicy():
             yield _policy(source, edit.policy)
         case SetFunctionArgument():
@@ -57,6 +64,19 @@ def splices_of(source: Source, edit: StepEdit) -> Iterator[Splice]:
             yield decorate(source, edit)
         case _:
             assert_never(edit)
+
+
+def _set_fit_argument(source: Source, edit: SetFitArgument) -> Iterator[Splice]:
+    """Set an argument of `fit` that it does not set yet."""
+    fit = source.locate(Call("fit", "fit", edit.site))
+    if edit.dataset.file != edit.site.file:
+        raise CannotRewriteError("The dataset is made in another file than that of fit, so others may read it.")
+    made = source.locate(Call(edit.method, edit.method, edit.dataset))
+    check_only_reader(source, made.node, fit.node)
+    present = next((argument for argument in fit.arguments if argument.keyword == edit.name), None)
+    if present is not None and source.text[present.start : present.end] != "None":
+        raise CannotRewriteError(f"fit already sets {edit.name} (line {edit.site.line}).")
+    yield from _set_keyword(source, fit, edit.name, edit.value, _MAX_POSITIONAL_OF_FIT)
 
 
 def _set_keyword(source: Source, call: LocatedCall, name: str, value: Value, positional: int) -> Iterator[Splice]:

@@ -32,7 +32,6 @@ from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.offload.decision import decided, sentence_of
 from advisor.offload.files import deployment_of, render, server_text
-from advisor.offload.legality import judge
 from advisor.offload.repairs import SERVICE_ADDRESS, distribute_edit, edits_before, edits_with_distribute
 from advisor.offload.sizing import Machines, size
 from advisor.predict.capacity import core_use
@@ -49,6 +48,7 @@ from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.analyze import Request, analyze
 from advisor.workflows.fix import startup_s_of
 from advisor.workflows.offload_proof import ServiceProving, check_service
+from advisor.workflows.offload_repairs import judged
 
 if TYPE_CHECKING:
     from advisor.engine import LoadedRule
@@ -155,7 +155,7 @@ class _Offloading:
                 f"{self._name} was stopped: it was not measured before --budget {budget} was used up. Allow more time."
             ) from None
         self._runs += 0 if script.is_saved_run else 1
-        movability = judge(report.analysis, self._request.policy)
+        movability = judged(report.analysis, self._request.policy, lambda place: self._root(report, place))
         self._on_progress(Progress(RESULT, text=movability.sentence))
         self._note_state(report)
         if self._request.service:
@@ -275,7 +275,12 @@ class _Offloading:
             movability.after_id, self._request.policy, self._request.service or self._request.address, compression
         )
         calls = {call.id: call for call in report.analysis.calls}
-        patch = patch_for(edits_with_distribute(movability, distribute), calls, self._root(report, movability))
+        patch = patch_for(
+            edits_with_distribute(movability, distribute),
+            calls,
+            self._root(report, movability),
+            step_edits=movability.step_edits,
+        )
         if isinstance(patch, CannotRewrite):
             self._notes.append(f"The change of the script cannot be written: {patch.reason}")
             return Patch()

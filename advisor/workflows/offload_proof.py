@@ -102,7 +102,8 @@ class ServiceProving:
         calls = {call.id: call for call in analysis.calls}
         edits = edits_with_distribute(movability, distribute_edit(movability.after_id, self.policy, self.address))
         title = f"with {format_many(served.workers, 'worker')}"
-        finding = Finding("offload", title, "", fix=Fix(edits, Safety.REORDERED, is_auto=False))
+        fix = Fix(edits, Safety.REORDERED, is_auto=False, step_edits=movability.step_edits)
+        finding = Finding("offload", title, "", fix=fix)
         whole = WholeScript(
             request, analysis, Proposals(calls, self.root), startup_s, self.deadline, self.on_progress, time.monotonic
         )

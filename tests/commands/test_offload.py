@@ -55,6 +55,56 @@ FINITE_SCRIPT = """
         time.sleep(0.1)
     print(total)
     """
+REPEATED_SCRIPT = """
+    import collections
+    import time
+    import tensorflow as tf
+
+    seen = collections.Counter()
+
+    def heavy(x):
+        m = tf.fill((150, 150), tf.cast(x, tf.float32) / 1e6)
+        for _ in range(8):
+            m = tf.matmul(m, m)
+        return x + tf.cast(0.0 * tf.reduce_sum(m), tf.int64)
+
+    def noted(x):
+        seen[int(x)] += 1
+        return x
+
+    dataset = tf.data.Dataset.range(96).map(heavy)
+    dataset = dataset.map(lambda x: tf.ensure_shape(tf.numpy_function(noted, [x], tf.int64), []))
+    dataset = dataset.batch(8).repeat(3)
+    for batch in dataset:
+        time.sleep(0.1)
+    print(len(seen), set(seen.values()))
+    """
+KERAS_SCRIPT = """
+    import time
+    import keras
+    import tensorflow as tf
+
+    class Steps(keras.callbacks.Callback):
+        counts = []
+
+        def on_epoch_begin(self, epoch, logs=None):
+            self.counts.append(0)
+
+        def on_train_batch_end(self, batch, logs=None):
+            self.counts[-1] += 1
+            time.sleep(0.05)
+
+    def row(x):
+        x = tf.reshape(tf.cast(x, tf.float32) / 100, [1])
+        return x, 3 * x
+
+    model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    rows = tf.data.Dataset.range(100).map(row)
+    rows = rows.batch(8)
+    model.fit(rows, epochs=3, verbose=0, callbacks=[Steps()])
+    print(Steps.counts)
+    """
 PYTHON_SCRIPT = """
     import tensorflow as tf
 
@@ -79,6 +129,26 @@ WAITING_SCRIPT = """
     dataset = dataset.batch(4)
     for batch in dataset:
         time.sleep(0.004)
+    """
+
+WAITING_FIT_SCRIPT = """
+    import keras
+    import tensorflow as tf
+    from tensorflow.python.data.experimental.ops.testing import sleep
+
+    def read(part):
+        return tf.data.Dataset.range(part * 8, part * 8 + 8).apply(sleep(20_000))
+
+    def row(x):
+        x = tf.reshape(tf.cast(x, tf.float32) / 128, [1])
+        return x, 3 * x
+
+    model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    rows = tf.data.Dataset.range(16)
+    rows = rows.interleave(read, cycle_length=2, num_parallel_calls=2)
+    rows = rows.map(row).batch(4)
+    model.fit(rows, epochs=1000, verbose=0)
     """
 
 
@@ -149,6 +219,32 @@ class TestReal:
             done = subprocess.run([sys.executable, "train.py"], capture_output=True, text=True, timeout=120)
         assert done.stdout.splitlines()[-1] == str(sum(range(0, 400, 2))), done.stderr
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("text", "parts", "printed"),
+        [
+            (REPEATED_SCRIPT, [".map(heavy).repeat(3).batch(8).apply(", ".unbatch()"], "96 {3}"),
+            (KERAS_SCRIPT, [".map(row).repeat()", "callbacks=[Steps()], steps_per_epoch=13)"], "[13, 13, 13]"),
+        ],
+        ids=["repeat moves", "fit"],
+    )
+    def test_passes_are_one_job_with_the_same_elements(self, text, parts, printed, script, capsys, tmp_path) -> None:
+        """Through two workers, each element comes as often as before in the whole stream; an epoch of `fit` has its steps."""
+        path = script(text)
+        folder = tmp_path / "servers"
+        folder.mkdir()
+        with ServiceProcesses(server_text(), folder, lambda: None) as processes:
+            processes.start_dispatcher()
+            processes.start_worker()
+            processes.start_worker()
+            command = ["offload", "--no-measurement", "--address", processes.address, "--json", "-", "train.py"]
+            assert main(command) == 0
+            result = json.loads(capsys.readouterr().out)
+            subprocess.run(["git", "apply", "-"], input=result["diff"], text=True, check=True)
+            assert all(part in path.read_text() for part in parts), result
+            done = subprocess.run([sys.executable, "train.py"], capture_output=True, text=True, timeout=120)
+        assert done.stdout.splitlines()[-1] == printed, done.stderr
+
     def test_the_change_is_written_runs_and_is_undone(self, script, capsys) -> None:
         """With enough waiting that workers help on every machine: the consumer takes no time."""
         path = script(MOVABLE_SCRIPT.replace("time.sleep(0.001)", "time.sleep(0)"))
@@ -211,6 +307,23 @@ class TestRunningService:
         assert result["runs"] == 2 + 2 * proof["turns"]
         assert result["changed_files"] == [str(path)] and not result["files"]
         assert f'distribute("distributed_epoch", "{service.address}")' in path.read_text()
+        assert main(["offload", "--undo", "train.py"]) == 0
+        assert path.read_bytes() == before
+
+    @pytest.mark.slow
+    def test_fit_with_steps_per_epoch_is_proved_written_and_undone(self, script, service, capsys) -> None:
+        """The length of the dataset is unknown: the number of steps is that of the epochs that `fit` finished."""
+        service.start_worker()
+        service.start_worker()
+        path = script(WAITING_FIT_SCRIPT)
+        before = path.read_bytes()
+        code = main(["offload", "--service", service.address, "--write", "--json", "-", "train.py"])
+        output = capsys.readouterr()
+        result = json.loads(output.out)
+        assert code == 0, (result["sentence"], result["notes"], output.err)
+        assert result["proof"]["verdict"] == "faster" and result["movability"]["safety"] == "numerics"
+        assert "model.fit(rows, epochs=1000, verbose=0, steps_per_epoch=32)" in path.read_text()
+        assert ".map(row).repeat().batch(4).apply(" in path.read_text()
         assert main(["offload", "--undo", "train.py"]) == 0
         assert path.read_bytes() == before
 

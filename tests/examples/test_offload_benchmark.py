@@ -107,3 +107,21 @@ def test_only_files_below_the_folder_are_slow(tmp_path):
     seconds = [float(line) for line in done.stdout.split()]
     assert min(seconds[:2]) >= 0.3, seconds
     assert time.monotonic() - began > sum(seconds[:2]) and max(seconds[2:]) < 0.3, seconds
+
+
+@pytest.mark.parametrize(
+    ("added", "is_right"),
+    [
+        ('+ds = ds.map(f).repeat().apply(tf.data.experimental.service.distribute("a", "grpc://b:1")).unbatch()', True),
+        ('+ds = ds.map(f).apply(tf.data.experimental.service.distribute("a", "grpc://b:1")).unbatch().repeat()', False),
+        ('-ds = ds.map(f).repeat().apply(tf.data.experimental.service.distribute("a", "grpc://b:1")).unbatch()', False),
+    ],
+)
+def test_a_decision_without_the_change_that_it_takes_is_wrong(added, is_right):
+    from offload_decisions import Decision
+    from offload_pipelines import Pipeline
+
+    truth = Pipeline("p", "w", "", written=("ds.map(f).repeat()....unbatch()",))
+    decision = Decision(truth, "movable", "batch", "", 0, 0, "equal", f"--- a\n+++ b\n{added}\n")
+    assert decision.is_right == is_right
+    assert ("without the change of the script" in decision.cells()) != is_right

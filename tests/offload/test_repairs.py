@@ -86,6 +86,7 @@ def test_processes_of_one_training_share_a_job(batches: Stage, expected: str) ->
     assert expected in repair.code
     assert (".repeat().group_by_window(" in repair.code) == (expected == "consumer_index")
     assert ("repeated without end" in repair.text) == (expected == "consumer_index")
+    assert ("a name of its own" in repair.text) == (expected == "job_name")
 
 
 def joint(*stages: Stage) -> list[Repair]:

@@ -76,3 +76,42 @@ def test_links_go_directly_behind_their_call_so_that_the_later_edit_comes_first(
     text = "ds = ds.shuffle(9).map(f)\n"
     edits = (MoveAfter("shuffle", "map"), InsertAfter("map", "repeat"), InsertAfter("map", "cache"))
     assert rewritten(text, *edits) == "ds = ds.map(f).cache().repeat().shuffle(9)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "moved"),
+    [
+        ("ds = a.map(f).batch(8).repeat().prefetch(2)\n", "ds = a.map(f).repeat().batch(8).prefetch(2)\n"),
+        ("ds = a.map(f)\nds = ds.batch(8)\nds = ds.repeat()\n", "ds = a.map(f).repeat()\nds = ds.batch(8)\n"),
+        ("ds = a.map(f)\nother = ds.batch(8).repeat(-1)\n", "ds = a.map(f).repeat(-1)\nother = ds.batch(8)\n"),
+        ("ds = a.map(f)\nds = ds.batch(8)\nds = ds.repeat(count=None)  # all\n",
+         "ds = a.map(f).repeat(count=None)\nds = ds.batch(8)\n# all\n"),
+    ],
+)  # fmt: skip
+def test_a_call_moves_to_an_earlier_one(text, moved):
+    assert rewritten(text, MoveAfter("repeat", "map")) == moved
+
+
+def test_a_whole_line_moves_up_to_a_line_of_the_same_name():
+    text = "ds = ds.map(f)\nds = ds.batch(8)\nds = ds.repeat()  # all\nprint(ds)\n"
+    moved = "ds = ds.map(f)\nds = ds.repeat()  # all\nds = ds.batch(8)\nprint(ds)\n"
+    assert rewritten(text, MoveAfter("repeat", "map")) == moved
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["print(ds.cardinality())", "val = ds.take(3)", "for batch in ds:\n    pass", "ds = other(ds)", "train(ds)"],
+)
+def test_a_call_does_not_move_up_past_another_use_of_the_dataset(between):
+    assert rewritten(f"ds = a.map(f)\n{between}\nds = ds.batch(8).repeat()\n", MoveAfter("repeat", "map")) is None
+
+
+@pytest.mark.parametrize("argument", ["EPOCHS", "count=n + 1", "args.epochs", "*counts"])
+def test_a_call_whose_arguments_may_be_made_later_does_not_move_up(argument):
+    text = f"ds = a.map(f)\nds = ds.batch(8)\nds = ds.repeat({argument})\n"
+    assert rewritten(text, MoveAfter("repeat", "map")) is None
+
+
+def test_a_name_that_is_used_later_keeps_what_it_holds():
+    text = "ds = a.map(f)\ntrain = ds.batch(8).repeat()\nval = ds.take(3)\n"
+    assert rewritten(text, MoveAfter("repeat", "map")) is None

@@ -15,7 +15,7 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.host.calibration.offload import COMPARED_PASS_S, COMPARED_ROWS
 from advisor.model.calls import INFINITE_CARDINALITY, Call
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit, Remove, SetArgument
+from advisor.model.finding import Edit, InsertAfter, Remove, SetArgument
 from advisor.model.offload import PROCESSING_MODES, Objection
 from advisor.offload.worker_errors import objection_of
 from advisor.prove.trial.element_digests import Bounds, collect
@@ -52,6 +52,9 @@ class ServicePipeline:
         self._number = 0
         place = recorder.call(after_id)
         self._compared_id = place.inputs[0] if place is not None and place.method in _PADDING else after_id
+        self._is_sent_in_batches = any(
+            isinstance(edit, InsertAfter) and edit.call_id == after_id and edit.method == "batch" for edit in edits
+        )
 
     def dataset(self) -> Any:  # noqa: ANN401
         """Return the dataset at the place, rebuilt.
@@ -121,7 +124,7 @@ class ServicePipeline:
             seconds: The longest time for all of them.
         """
         bounds = Bounds(COMPARED_ROWS.value, seconds)
-        if is_batched(self._recorder, self._compared_id):
+        if self._is_sent_in_batches or is_batched(self._recorder, self._compared_id):
             with contextlib.suppress(TypeError, ValueError):
                 dataset = dataset.unbatch()
         return collect(dataset, bounds)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.model.finding import Code, Edit, SetArgument
+from advisor.model.finding import Code, Edit, InsertAfter, SetArgument
 from advisor.model.offload import DYNAMIC, FILES, OFF, PYTHON, ServiceMeasurement
 from advisor.offload.files import server_text
 from advisor.prove.trial.service_messages import MeasureService
@@ -203,3 +203,25 @@ def test_two_processes_of_a_training_read_batches_of_one_length_in_each_round(tm
         assert first == second and len(first) == 12 and set(first) == {0, 1, 2} and not errors
         _, errors = lengths_of(rows, "finite")
         assert any("end of sequence" in error for error in errors)
+
+
+@pytest.mark.slow
+def test_repeated_data_make_whole_batches_on_every_worker(recorded: Recorded, tmp_path: Path) -> None:
+    """A `repeat` that moves before `batch(drop_remainder=True)`: one pass is compared with its last batch (`one_pass`)."""
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(96).map(lambda x: x * 2).batch(8, drop_remainder=True)
+    kept = SetArgument(recorded.call("batch").id, "drop_remainder", False)
+    found = measured(recorded, dataset, tmp_path, edits=(kept,))
+    assert (found.objection, found.is_same, found.local_elements) == (None, True, 96), found.comparison
+
+
+def test_elements_that_are_sent_in_batches_are_compared_one_by_one(recorded: Recorded, tmp_path: Path) -> None:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(100).map(lambda x: (x, tf.fill([64], x)))
+    together = InsertAfter(recorded.call("map").id, "batch", (("", 8),))
+    found = measured(recorded, dataset, tmp_path, edits=(together,))
+    assert (found.objection, found.is_same) == (None, True), found.comparison
+    assert (found.local_elements, found.service_elements) == (100, 100)
+    assert found.element_bytes == pytest.approx(8 * 65 * 8, rel=0.1)
