@@ -52,7 +52,7 @@ def test_only_the_last_runs_count():
 def test_an_interval_holds_whole_batches():
     from received_bytes import steady_rate
 
-    read = samples((1, 0), *[(0.5, rate) for rate in (3e6, *[7e6, 7e6, 8e6] * 4, 1e6)], (2, 0))
+    read = samples((1, 0), (0.25, 3e6), *[(0.5, rate) for rate in [7e6, 7e6, 8e6] * 4], (0.25, 1e6), (2, 0))
     assert steady_rate(read, 1) == pytest.approx(22e6 / 3), "neither 7e6 nor the cut intervals at both ends"
 
 
