@@ -32,7 +32,7 @@ def script(tmp_path, text, **options):
     (tmp_path / "script.py").write_text(text)
     return subprocess.run(
         [sys.executable, tmp_path / "script.py"], capture_output=True, text=True, timeout=60,
-        env={**os.environ, "PYTHONPATH": str(ROOT)}, **options,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": ""}, **options,
     )  # fmt: skip
 
 
@@ -190,7 +190,7 @@ def test_a_worker_of_a_pool_of_multiprocessing_may_have_one(tmp_path):
         "if __name__ == '__main__':\n"
         "    with multiprocessing.get_context('fork').Pool(1) as pool: print(*pool.apply(inner))\n",
     )
-    assert (done.stdout, done.stderr) == ("(3, 1) True\n", "")
+    assert done.stdout == "(3, 1) True\n", done.stderr
 
 
 AT_EXIT = """
