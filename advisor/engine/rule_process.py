@@ -8,7 +8,6 @@ and an `os._exit` or a crash of a rule costs only one row of the report. Shipped
 
 from __future__ import annotations
 
-import atexit
 import signal
 import sys
 from collections.abc import Mapping
@@ -18,10 +17,10 @@ from typing import Any
 
 from advisor.engine.ask import Answer, ask
 from advisor.engine.rule_file import LoadedRule, load_file
-from advisor.host import worker_process
-from advisor.host.worker_process import WorkerEnded, WorkerProcess
+from advisor.host.worker_process import WorkerEnded, WorkerNotStarted, WorkerProcess
 from advisor.model.errors import AdvisorError
 from advisor.model.pipeline import Analysis
+from advisor.model.text import message_of
 from advisor.model.units import format_ns
 
 _NS_PER_S = 1_000_000_000
@@ -59,15 +58,18 @@ def ask_apart(loaded: LoadedRule, analysis: Analysis, seconds: float) -> Answer:
     return Answer(errors=(reply,)) if isinstance(reply, str) else reply
 
 
-_PROCESS = WorkerProcess(__name__)
-atexit.register(_PROCESS.close)
+_PROCESS = WorkerProcess(signal.SIG_IGN)  # on Ctrl-C, the main process ends it
 
 
 def _ask(job: Job) -> Answer | str:
     try:
-        reply = _PROCESS.ask(job)
+        reply: object = _PROCESS.ask(_work, job)
     except WorkerEnded as ended:
         return Answer(errors=(_why_it_ended(ended.code, job.seconds),))
+    except WorkerNotStarted as error:
+        return Answer(errors=(f"could not be given a process of its own ({error})",))
+    except Exception as error:
+        return Answer(errors=(f"failed in its process ({type(error).__name__}: {message_of(error)})",))
     return reply if isinstance(reply, str | Answer) else Answer(errors=("broke the protocol of its process",))
 
 
@@ -78,21 +80,19 @@ def _why_it_ended(code: int, seconds: float) -> str:
     return f"ended its process ({'signal' if code < 0 else 'exit code'} {abs(code)})"
 
 
-def serve() -> None:
-    """Answer jobs in the process."""
-    loaded: dict[Path, LoadedRule] = {}
-    worker_process.serve(lambda job: _work(job, loaded), signal.SIG_IGN)  # on Ctrl-C, the main process ends this one
+_LOADED: dict[Path, LoadedRule] = {}
+"""In the separate process: the rules that it has loaded."""
 
 
-def _work(job: Job, loaded: dict[Path, LoadedRule]) -> Answer | str:
+def _work(job: Job) -> Answer | str:
     sys.path[:] = job.import_path
     _set_limit(job.seconds)
     try:
-        if job.path not in loaded:
-            loaded[job.path] = load_file(job.path)
+        if job.path not in _LOADED:
+            _LOADED[job.path] = load_file(job.path)
         if job.analysis is None:
             return Answer()
-        rule = loaded[job.path]
+        rule = _LOADED[job.path]
         return ask(replace(rule, rule=replace(rule.rule, **job.thresholds)), job.analysis)
     except AdvisorError as error:
         return str(error)

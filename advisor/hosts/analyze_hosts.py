@@ -116,6 +116,10 @@ def analyse_and_draw(
             raise AdvisorError(f"--engine is for runs of several hosts, and {files.paths[0]} is one: leave it out.")
         trace = Trace((read_host(files.paths[0]),), tuple(warnings))
         return add_statistics(analyse(trace, recording, target), files.paths), draw_hosts(trace)
+    if engine is not None and any(map(_is_in_this_process, files.paths)):
+        raise AdvisorError(
+            f"{files.paths[0]} is in the memory of this process, which workers of a cluster cannot read: leave --engine out."
+        )
     # workers have other working directories
     paths = files.paths if engine is None else tuple(map(_absolute, files.paths))
     with _executor(paths, engine) as executor:

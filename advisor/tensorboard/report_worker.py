@@ -10,12 +10,10 @@ analysed.
 from __future__ import annotations
 
 import errno
-import signal
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from advisor.host import worker_process
 from advisor.host.process_limits import set_limits
 from advisor.model.errors import AdvisorError
 from advisor.model.regular_files import is_below, is_regular, read_only_below, read_regular
@@ -27,11 +25,6 @@ MAX_REPORT_BYTES = 64 << 20
 """Largest report.json that is read; those of real runs have less than 3 MB."""
 _HEADER_DIRECTIVES = ("default-src", "script-src", "style-src", "img-src", "base-uri", "form-action")
 """Directives of the page's policy that are sent as a header, too. TensorBoard warns of others; these are in the page alone."""
-
-
-def serve() -> None:
-    """Answer jobs in the process. Ctrl-C ends it without a message."""
-    worker_process.serve(work, signal.SIG_DFL)
 
 
 def work(job: Job) -> Page | Refusal:

@@ -8,17 +8,17 @@ only one runs at a time: TensorBoard goes on whatever happens to it. A report is
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import signal
 import threading
 from collections import OrderedDict
 from pathlib import Path
 
-from advisor.host.worker_process import WorkerEnded, WorkerProcess
+from advisor.host.worker_process import WorkerEnded, WorkerNotStarted, WorkerProcess
 from advisor.model.run_folder import RECORDING_NAME
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.tensorboard.messages import Job, Page, Refusal
+from advisor.tensorboard.report_worker import work
 from advisor.tensorboard.run_finder import Run
 
 SECONDS = 300.0
@@ -29,7 +29,6 @@ MAX_KEPT = 200
 """Pages and refusals that are kept."""
 MAX_WAITING = 16
 """Requests that may wait for an analysis, including the running one."""
-_WORKER = "advisor.tensorboard.report_worker"
 _REPORT_NAME = "report.json"
 
 Answer = Page | Refusal
@@ -52,8 +51,7 @@ class Reports:
         """Of `_kept` and `_waiting`."""
         self._turn = threading.Lock()
         """Held during an analysis."""
-        self._worker = WorkerProcess(_WORKER)
-        atexit.register(self._worker.close)
+        self._worker = WorkerProcess()
 
     def of(self, run: Run, logdir: Path) -> Answer:
         """Return the report of a run; waits for its analysis.
@@ -93,17 +91,13 @@ class Reports:
 
     def _ask(self, job: Job, name: str) -> Answer:
         try:
-            answer = self._worker.ask(job)
+            return self._worker.ask(work, job)
         except WorkerEnded as ended:
             return Refusal(_why_it_ended(ended.code, job, name), is_final=False)
-        except OSError as error:
-            return Refusal(
-                f"No process could be started to analyse {name} ({error.strerror or error}).", is_final=False
-            )
+        except WorkerNotStarted as error:
+            return Refusal(f"No process could be started to analyse {name} ({error}).", is_final=False)
         finally:
             self._worker.close()  # the next run has a fresh process, and the memory of this one is free
-        assert isinstance(answer, Page | Refusal)
-        return answer
 
     def _keep(self, run_id: str, version: str, answer: Answer) -> None:
         with self._guard:

@@ -11,17 +11,17 @@ from __future__ import annotations
 import contextlib
 import queue
 import shutil
+import signal
 import threading
 from pathlib import Path
 
 from advisor.host.worker_process import WorkerEnded, WorkerProcess
 from advisor.model.live import LiveWindow, WindowFinding
 from advisor.model.text import message_of
-from advisor.workflows.window_worker import Job
+from advisor.workflows.window_worker import Job, work
 
 MAX_WAITING = 4
 """Windows that wait for their analysis; further ones are removed without one."""
-_WORKER = "advisor.workflows.window_worker"
 
 
 class WindowAnalysis:
@@ -36,7 +36,7 @@ class WindowAnalysis:
         self._source = source
         self._waiting: queue.Queue[LiveWindow | None] = queue.Queue(MAX_WAITING)
         self._done: queue.SimpleQueue[tuple[LiveWindow, WindowFinding]] = queue.SimpleQueue()
-        self._worker = WorkerProcess(_WORKER)
+        self._worker = WorkerProcess(signal.SIG_IGN)  # on Ctrl-C, leaving the context ends it
         self._is_closed = False
         self._thread = threading.Thread(target=self._run, name="advisor-windows", daemon=True)
         self._thread.start()
@@ -91,7 +91,7 @@ class WindowAnalysis:
 
     def _analysed(self, window: LiveWindow) -> WindowFinding:
         try:
-            answer = self._worker.ask(Job(Path(window.folder), self._source))
+            return self._worker.ask(work, Job(Path(window.folder), self._source))
         except WorkerEnded as ended:
             how = f"signal {-ended.code}" if ended.code < 0 else f"exit code {ended.code}"
             return WindowFinding(problem=f"The analysis of a window took too long or too much memory ({how}).")
@@ -101,8 +101,6 @@ class WindowAnalysis:
             )
         finally:
             self._worker.close()  # the next window has a fresh process, and the memory of this one is free
-        assert isinstance(answer, WindowFinding)
-        return answer
 
 
 def _remove(window: LiveWindow) -> None:

@@ -5,13 +5,11 @@ In: a `Job`.  Out: a `WindowFinding`.
 
 from __future__ import annotations
 
-import signal
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from advisor.host import worker_process
 from advisor.host.process_limits import give_way, set_limits
 from advisor.model.errors import AdvisorError
 from advisor.model.live import WindowFinding
@@ -31,11 +29,6 @@ class Job:
     """Script whose calls are matched to a profile without a recording."""
     seconds: float = 120.0
     """Longest time for the analysis."""
-
-
-def serve() -> None:
-    """Answer jobs in the process. Ctrl-C is left to the parent, which ends it."""
-    worker_process.serve(work, signal.SIG_IGN)
 
 
 def work(job: Job) -> WindowFinding:

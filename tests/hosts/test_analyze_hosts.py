@@ -157,15 +157,19 @@ def test_another_executor_goes_on_where_one_was_lost(tmp_path):
 
 @pytest.mark.long
 def test_the_users_script_is_not_run_again(tmp_path):
-    """`multiprocessing` would import it in every worker."""
+    """`multiprocessing` would import it in every worker. It prints, and has no `if __name__ == "__main__"`."""
     logdir = write_hosts(tmp_path, {"a": 100, "b": 100})
     script = tmp_path / "script.py"
     script.write_text(
-        "from pathlib import Path\n"
+        "import sys\n"
         "with open('runs.txt', 'a') as file: file.write('x')\n"
-        "from advisor.hosts import analyse_path, analyze_hosts\n"
+        "print('at import')\n"
+        "import advisor\n"
+        "from advisor.hosts import analyze_hosts\n"
         "analyze_hosts.MIN_BYTES_FOR_PROCESSES = 0\n"
-        f"print(len(analyse_path(Path({str(logdir)!r}), None, 'run').hosts.hosts))\n"
+        "analyze_hosts.usable_cores = lambda: 2.0\n"
+        f"print(len(advisor.analyze_run({str(logdir)!r}).analysis.hosts.hosts))\n"
+        "print('loky' in sys.modules)\n"
     )
     root = str(Path(__file__).parents[2])
     done = subprocess.run(
@@ -176,6 +180,6 @@ def test_the_users_script_is_not_run_again(tmp_path):
         check=True,
         env={**os.environ, "PYTHONPATH": root},
     )
-    assert done.stdout == "2\n"
+    assert done.stdout == "at import\n2\nTrue\n"
     assert done.stderr == ""
     assert (tmp_path / "runs.txt").read_text() == "x"

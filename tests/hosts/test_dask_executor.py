@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.hosts import analyse_and_draw, dask_executor, reduction
+from advisor.hosts import analyse_and_draw, dask_executor, host_jobs, reduction
 from advisor.hosts.dask_executor import DaskExecutor
 from advisor.hosts.executors import EngineLost
 from advisor.hosts.reduction import Reduction
@@ -58,7 +58,8 @@ def test_relative_paths_are_read_by_workers_elsewhere(tmp_path, two_workers, mon
     assert analysis.warnings == ()
 
 
-def test_urls_are_read_by_the_workers(tmp_path, two_workers):
+def test_urls_are_read_by_the_workers(tmp_path, two_workers, monkeypatch):
+    monkeypatch.setattr(host_jobs, "read_host", lambda path: pytest.fail("read by this process"))
     write_hosts(tmp_path / "logs", waits(6))
 
     class Quiet(http.server.SimpleHTTPRequestHandler):

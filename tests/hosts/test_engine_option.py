@@ -9,9 +9,11 @@ import sys
 import pytest
 
 from advisor.cli import main
-from advisor.hosts import dask_executor
+from advisor.hosts import analyse_and_draw, dask_executor
 from advisor.hosts.dask_executor import check_engine
 from advisor.model.errors import AdvisorError
+from advisor.model.locations import locate
+from advisor.profile import find_profiles
 from tests.hosts.made_hosts import write_hosts
 
 
@@ -46,6 +48,17 @@ def test_addresses():
 def test_a_run_of_one_host(tmp_path, capsys, nobody):
     write_hosts(tmp_path, {"a": 100})
     assert "--engine is for runs of several hosts" in refusal(capsys, "--engine", nobody, str(tmp_path))
+
+
+def test_files_in_the_memory_of_this_process(tmp_path, nobody):
+    fsspec = pytest.importorskip("fsspec")
+    pytest.importorskip("upath")
+    memory = fsspec.filesystem("memory")
+    memory.put(str(write_hosts(tmp_path, {"a": 100, "b": 100})), "/of-this-process", recursive=True)
+    files = find_profiles(locate("memory://of-this-process"))
+    with pytest.raises(AdvisorError, match=r"xplane\.pb is in the memory of this process, .*: leave --engine out\."):
+        analyse_and_draw(files, None, "run", engine=nobody)
+    memory.rm("/of-this-process", recursive=True)
 
 
 def test_a_script(tmp_path, capsys, nobody):
