@@ -216,6 +216,7 @@ def _iterator(context: Context, node: Node, ids: Mapping[int, str], blame: Blame
         blame_share=blame.blame_ns.get(node.index, 0.0) / blame.total_ns if blame and blame.total_ns else 0.0,
         busy_ns=own_ns + sums.produce_ns + sums.function_ns,
         usual_ns=None if asynchronous else sums.usual_self_ns(),
+        refill_ns=None if asynchronous else sums.refill_ns(),
         unprofiled_ns=models.unprofiled_ns(node),
         function_ns=sums.function_ns,
         python_ns=sums.python_ns,

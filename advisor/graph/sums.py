@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from advisor.graph.join import NO_OWNER, Ints, NestedThread, Rows, nearest, rows_of
-from advisor.host.calibration.analysis import OUTLIER_RATIO
+from advisor.host.calibration.analysis import LONGEST_UNPACKING_NS, OUTLIER_RATIO
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.trace import EventKind
 
@@ -52,6 +52,14 @@ class NodeSums:
             return 0
         calls = np.concatenate(self.calls_ns)
         return int(np.minimum(calls, OUTLIER_RATIO.value * np.median(calls)).sum())
+
+    def refill_ns(self) -> int:
+        """Return the self time of the calls that fill a buffer and wait for it; see `LONGEST_UNPACKING_NS`."""
+        if not self.calls_ns:
+            return 0
+        calls = np.concatenate(self.calls_ns)
+        least = max(OUTLIER_RATIO.value * np.median(calls), LONGEST_UNPACKING_NS.value)
+        return int(calls[calls > least].sum())
 
 
 def sum_up(nested: Sequence[NestedThread], count: int, labels: Sequence[str]) -> list[NodeSums]:

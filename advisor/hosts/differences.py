@@ -20,9 +20,25 @@ _ARROW = " -> "
 _Read = Callable[[Iterator], str]
 
 
+def from_sources(pipeline: Pipeline) -> tuple[Iterator, ...]:
+    """Return the iterators, inputs before their consumers, in an order that is the same on all hosts.
+
+    The order in a profile depends on which input of an `interleave` or a `zip` ran first in the window.
+    """
+    branches: dict[str | None, list[list[Iterator]]] = {}
+    for it in reversed(pipeline.iterators):
+        inputs = sorted(branches.pop(it.id, []), key=lambda branch: [other.name for other in reversed(branch)])
+        whole = inputs[0] if inputs else []
+        for branch in inputs[1:]:
+            whole.extend(branch)
+        whole.append(it)
+        branches.setdefault(it.parent_id, []).append(whole)
+    return tuple(it for wholes in branches.values() for whole in wholes for it in whole)
+
+
 def chain_of(pipeline: Pipeline) -> str:
     """Return the iterators from the sources to the root; repeated neighbours as `Range (50 times)`."""
-    names = (it.name for it in reversed(pipeline.iterators))
+    names = (it.name for it in from_sources(pipeline))
     groups = [(name, sum(1 for _ in group)) for name, group in itertools.groupby(names)]
     return _ARROW.join(name if count == 1 else f"{name} ({count} times)" for name, count in groups)
 
@@ -116,8 +132,9 @@ def differences_of(place: int, slowest: Pipeline | None) -> Differences:
         return Differences(without=only)
     if slowest.serves_elements:  # a tf.data service worker runs another pipeline than a trainer
         return Differences()
-    values = tuple({value: only} if (value := read(it)) else {} for it in slowest.iterators for _, read in _COMPARED)
-    shape = Shape(only, tuple(it.name for it in slowest.iterators), values)
+    iterators = from_sources(slowest)[::-1]
+    values = tuple({value: only} if (value := read(it)) else {} for it in iterators for _, read in _COMPARED)
+    shape = Shape(only, tuple(it.name for it in iterators), values)
     return Differences(shapes={chain_of(slowest): shape})
 
 

@@ -12,6 +12,13 @@ OUTLIER_RATIO = Constant(
     TWO_CORES,
 )
 """Calls longer than this multiple of the median are capped: their thread lost its core, or an epoch began."""
+LONGEST_UNPACKING_NS = Constant(
+    10_000_000,
+    "ns",
+    "zlib unpacks the 256 KiB of TensorFlow's buffer in 0.7 ms (zeros) to 1.2 ms (random digits), with other programs in 4.3 ms.",
+    TWO_CORES,
+)
+"""A reader's call that takes longer than this and is an outlier has filled its buffer, and waited for storage meanwhile."""
 SATURATED_SHARE = Constant(
     0.1, "share", "In theory any share above 0; 0.1 tolerates a fetching thread that waits for a core."
 )

@@ -1,0 +1,24 @@
+"""Sums of one iterator's calls over the window."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from advisor.graph.sums import NodeSums
+
+MS = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("calls_ms", "refill_ms"),
+    [
+        ([100, 0.02, 0.02, 0.02], 100),  # the first call fills the buffer
+        ([2, 0.02, 0.02, 0.02], 0),  # so quickly that it may be unpacking
+        ([90, 100, 110, 95], 0),  # each call takes long: reading or unpacking
+        ([], 0),
+    ],
+)
+def test_few_long_calls_fill_a_buffer(calls_ms, refill_ms):
+    calls = [np.array([call * MS]).astype(np.int64) for call in calls_ms]
+    assert NodeSums(calls_ns=calls).refill_ns() == refill_ms * MS
