@@ -15,7 +15,18 @@ from advisor.cli import COMMANDS, main
 DATA = Path(__file__).parent / "data"
 RUN = DATA / "keras_fit"
 HEALTHY = DATA / "model_bound"
-HEAVY = ("tensorflow", "keras", "numpy", "networkx", "rich", "libcst", "google.protobuf", "msgspec", "platformdirs", "loky")
+HEAVY = (
+    "tensorflow",
+    "keras",
+    "numpy",
+    "networkx",
+    "rich",
+    "libcst",
+    "google.protobuf",
+    "msgspec",
+    "platformdirs",
+    "loky",
+)
 
 
 @pytest.fixture

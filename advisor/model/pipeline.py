@@ -83,7 +83,7 @@ class Iterator:
     """Self time with outliers capped (calls that lost their core or began an epoch); None for asynchronous iterators, whose calls
     are not their work."""
     refill_ns: int | None = None
-    """Self time of the few calls that are far longer than the others and than any unpacking of a buffer. In an iterator that reads
+    """Self time of the few calls that are far longer than the others and than any unpacking of a buffer. In one that reads
     files they wait for storage. None for asynchronous iterators."""
     unprofiled_ns: float | None = None
     """Its own work per element without the profiler, from tf.data's model; None if unknown. The model counts only the ops of a
