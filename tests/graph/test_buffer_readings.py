@@ -157,6 +157,8 @@ def test_readings_without_the_profiler_are_preferred() -> None:
 def test_a_pipeline_alone_has_no_step_that_its_buffer_could_be_compared_with() -> None:
     alone = recording(levels([0] * 12), is_pipeline_alone=True)
     assert judge((of_steps(WAITING, 40),), alone).buffer is None
+    verdict = judge((of_steps(WAITING, 0),), alone)
+    assert verdict.level == "unknown" and verdict.buffer is None
 
 
 def test_the_report_holds_the_readings() -> None:

@@ -116,7 +116,9 @@ def test_the_verdict_on_long_keras_steps_tells_how_full_the_buffer_was(watch):
         model = keras.Sequential([keras.Input((4,)), Wait(), keras.layers.Dense(1)])
         model.compile("sgd", "mse", jit_compile=False)
         model.fit(dataset, steps_per_epoch=1000, verbose=0)
-        """
+        """,
+        warmup=3,
+        steps=5,
     )
     (levels,) = run.recording.buffers
     assert levels.consumer_id == run.main.id and levels.is_at_steps
