@@ -235,7 +235,7 @@ def test_the_example_of_varying_shapes_is_proved(project, validate):
 @pytest.mark.timed
 @pytest.mark.slow
 def test_the_example_of_full_precision_is_proved_or_rejected_with_what_was_measured(project, validate):
-    """Whether 16 bit is faster depends on the processor. Without units for it, the rule is silent: there the change is planted."""
+    """Whether 16 bit is faster depends on the processor. Without such units the rule is silent; the change is planted then."""
     if describe_host().has_bfloat16:
         report, err = fix_example(project, "full_precision", "full-precision")
     else:
