@@ -166,20 +166,16 @@ for epoch in range(100):
 
 @pytest.mark.tensorflow
 @pytest.mark.slow
-@pytest.mark.timed
-def test_a_change_is_proved_for_the_imagined_step(project, capsys, validate):
-    """No Python function is in the pipeline; its ops use one core, so that calls in parallel help on two."""
+def test_fix_leaves_what_tf_data_runs_in_parallel_already(project, capsys, validate):
+    """No Python function is in the pipeline, so that tf.data has fused map and batch: the imagined step waits all the same."""
     (project / "train.py").write_text(COMPILED)
     options = ["--as-if-step", "1ms", "--only", "serial-map", "--budget", "3min", "--json", "-"]
     assert main(["fix", *options, "train.py"]) == 0
     report = json.loads(capsys.readouterr().out)
     validate(report)
-    assert report["verdict"]["input_bound"]
-    if any(entry["rule"] == "serial-map" and "no core is free" in entry["reason"] for entry in report["rejected"]):
-        pytest.skip("other processes use the cores")
-    (fix,) = report["fixes"]
-    assert (fix["rule"], fix["verdict"], fix["safety_seen"]) == ("serial-map", "faster", "exact"), fix
-    wait = report["comparison"]["input_wait_share"]
-    assert wait["before"] == report["verdict"]["input_wait_share"] and wait["after"] < wait["before"]
+    assert report["verdict"]["input_bound"] and report["verdict"]["input_wait_share"] > 0.5
+    (main_pipeline,) = (pipeline for pipeline in report["pipelines"] if pipeline["is_main"])
+    assert any("into one MapAndBatch" in sentence for sentence in main_pipeline["already_done"])
+    assert report["fixes"] == [] and report["findings"] == []
     assert any("a wait of 1 ms, which takes no core, replaced each step" in note for note in report["proof"]["notes"])
     assert (project / "train.py").read_text() == COMPILED
