@@ -117,6 +117,7 @@ from advisor.predict import (
     vectorized_bytes,
     vectorizing_fix,
     vectorizing_obstacle,
+    wait_share_of,
 )
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
@@ -403,4 +404,5 @@ __all__ = [
     "vectorized_bytes",
     "vectorizing_fix",
     "vectorizing_obstacle",
+    "wait_share_of",
 ]

@@ -55,7 +55,10 @@ class Case:
 CASES = (
     Case(
         "full_precision",
-        ('set_global_policy("float32")', 'set_global_policy("mixed_bfloat16")'),
+        (
+            "import tensorflow as tf\n",
+            'import tensorflow as tf\n\nkeras.mixed_precision.set_global_policy("mixed_bfloat16")\n',
+        ),
         (256, 256),
         2,
         14,

@@ -63,7 +63,7 @@ class Answer:
     """All steps until the verdict: warm-up, unprofiled, profiled."""
     is_input_bound: bool
     wait: float | None
-    """Share of the step spent waiting for input; None without a verdict."""
+    """Share of the step spent waiting for input; None without a verdict, or if only the buffer's fill is known."""
     level: str
     """`none`, `moderate`, `high` or `unknown`."""
     step_ns: float | None
@@ -75,9 +75,14 @@ class Answer:
     """None without a measured window, and in rows of earlier versions."""
 
     @property
+    def has_verdict(self) -> bool:
+        """Whether it says if input is the problem."""
+        return self.level != "unknown"
+
+    @property
     def verdict(self) -> str:
         """In the words of the recipes; `none` without a verdict."""
-        return "none" if self.wait is None else "input-bound" if self.is_input_bound else "not-input-bound"
+        return "none" if not self.has_verdict else "input-bound" if self.is_input_bound else "not-input-bound"
 
     @property
     def is_soon(self) -> bool:
@@ -85,7 +90,7 @@ class Answer:
 
         The steps that Python counts do not decide: of a loop inside a tf.function it counts none.
         """
-        return self.wait is not None and self.seconds <= max(SOON_S, SOON_STEPS * (self.step_ns or 0.0) / NS_PER_S)
+        return self.has_verdict and self.seconds <= max(SOON_S, SOON_STEPS * (self.step_ns or 0.0) / NS_PER_S)
 
 
 @dataclass(frozen=True)
@@ -296,11 +301,11 @@ def faults(row: Row, as_if_step: float | None) -> list[str]:
     if row.answer is None:
         return [f"not analysed: {row.failure}"]
     found = [row.failure] if row.failure else []
-    if row.answer.wait is None:
+    if not row.answer.has_verdict:
         found.append("no verdict")
     elif as_if_step is None and row.answer.verdict != row.recipe.wanted:
         found.append(f"wanted {row.recipe.wanted}")
-    if not row.answer.is_soon and row.answer.wait is not None:
+    if not row.answer.is_soon and row.answer.has_verdict:
         step = "" if row.answer.step_ns is None else f" with steps of {format_ns(row.answer.step_ns)}"
         found.append(f"late: {row.answer.seconds:.0f} s{step}")
     if row.agrees == "no":
@@ -321,7 +326,7 @@ def summary(rows: Sequence[Row], as_if_step: float | None) -> list[str]:
     else:
         right = sum(answer.verdict == row.recipe.wanted for row in rows if (answer := row.answer) is not None)
         lines.append(f"The wanted verdict: {right} of {len(rows)}.")
-    lines.append(f"Without a verdict: {len(rows) - sum(answer.wait is not None for answer in answers)}.")
+    lines.append(f"Without a verdict: {len(rows) - sum(answer.has_verdict for answer in answers)}.")
     lines.append(
         f"A verdict within {SOON_S:.0f} s or the time of {SOON_STEPS} steps: "
         f"{sum(answer.is_soon for answer in answers)} of {len(rows)}."

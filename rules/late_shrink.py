@@ -16,9 +16,11 @@ from advisor.rule import (
     Rule,
     catalog,
     is_cached_behind,
+    iterators_of_call,
     label,
     place,
     predict_speedup,
+    wait_share_of,
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, silent, source
 
@@ -64,18 +66,19 @@ class LateShrink(Rule):
             share = decode_share(iterator)
             if share < self.min_decode_share or is_cached_behind(analysis, pipeline, call):
                 continue
-            limit = predict_speedup(analysis, pipeline, {iterator.id: 1 - share}, {iterator.id: 1 - share})
+            copies = {copy.id: 1 - share for copy in iterators_of_call(pipeline, call)}
+            limit = predict_speedup(analysis, pipeline, copies, copies)
             yield self.finding(
                 f"Decode only the cropped part in {label(call)}",
                 f"{label(call)} at {place(call)} decodes complete JPEGs, {format_share(share)} of its time, and then "
-                f"crops them. This causes {format_share(iterator.blame_share)} of the wait for input. "
+                f"crops them. This causes {format_share(wait_share_of(pipeline, call))} of the wait for input. "
                 "decode_and_crop_jpeg decodes only the crop; the size of the crop is unknown.",
                 call=call,
                 iterator=iterator,
                 # The size of the crop is not measured: the gain lies between zero and the whole decoding time.
                 prediction=replace(limit, value=(1 + limit.value) / 2, low=1.0) if limit else None,
                 evidence=(
-                    Evidence("blame_share", iterator.blame_share, "share"),
+                    Evidence("blame_share", wait_share_of(pipeline, call), "share"),
                     Evidence("decode_share", share, "share"),
                 ),
             )

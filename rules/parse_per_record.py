@@ -24,12 +24,14 @@ from advisor.rule import (
     catalog,
     is_cached_behind,
     is_editable,
+    iterators_of_call,
     label,
     linear_chain,
     place,
     predict_speedup,
     record_parser,
     vectorizing_fix,
+    wait_share_of,
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
 
@@ -94,21 +96,24 @@ class ParsePerRecord(Rule):
                 continue
             # The number of calls is divided by the batch size; how much cheaper the parsing itself becomes is unknown.
             ops = min(1.0, sum(op.total_ns for op in iterator.ops) / max(1, iterator.busy_ns))
-            likely = predict_speedup(analysis, pipeline, {iterator.id: ops}, {iterator.id: ops})
-            most = predict_speedup(analysis, pipeline, {iterator.id: 1 / size}, {iterator.id: 1 / size})
+            copies = iterators_of_call(pipeline, call)
+            likely, most = (
+                predict_speedup(analysis, pipeline, factors, factors)
+                for factors in ({copy.id: factor for copy in copies} for factor in (ops, 1 / size))
+            )
             if likely is None or most is None:
                 continue
             yield self.finding(
                 f"Batch before {label(call)} and parse with {PARSERS[parser]}",
                 f"{label(call)} at {place(call)} parses one record per call, {format_ns(iterator.busy_ns / calls)} "
-                f"each, and causes {format_share(iterator.blame_share)} of the wait for input. {PARSERS[parser]} "
+                f"each, and causes {format_share(wait_share_of(pipeline, call))} of the wait for input. {PARSERS[parser]} "
                 f"parses the {size} records of a batch in one call.",
                 call=call,
                 iterator=iterator,
                 prediction=replace(most, value=max(likely.value, (1 + most.value) / 2), low=1.0),
                 fix=fix_of(analysis, call, batched),
                 evidence=(
-                    Evidence("blame_share", iterator.blame_share, "share"),
+                    Evidence("blame_share", wait_share_of(pipeline, call), "share"),
                     Evidence("time_per_record", iterator.busy_ns / calls, "ns"),
                     Evidence("op_share", ops, "share"),
                     Evidence("batch_size", size, "records"),
@@ -121,7 +126,12 @@ class ParsePerRecord(Rule):
         """Yield why a parser of single records stays as it is, unless it gets batches already or precedes a `padded_batch`."""
         is_batched = any(other.method in _BATCHES for other in linear_chain(analysis, call)[1:])
         is_padded = batch_behind(pipeline, iterator, ("padded_batch",)) is not None
-        if is_batched or is_padded or iterator.blame_share < NEAR_SHARE or is_cached_behind(analysis, pipeline, call):
+        if (
+            is_batched
+            or is_padded
+            or wait_share_of(pipeline, call) < NEAR_SHARE
+            or is_cached_behind(analysis, pipeline, call)
+        ):
             return
         reason = "no batch follows it, or another call between them works on single records"
         if isinstance(size, int):
@@ -130,7 +140,7 @@ class ParsePerRecord(Rule):
             f"Batch before {label(call)} and parse whole batches",
             reason,
             call=call,
-            evidence=(Evidence("blame_share", iterator.blame_share, "share"),),
+            evidence=(Evidence("blame_share", wait_share_of(pipeline, call), "share"),),
         )
 
 

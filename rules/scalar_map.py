@@ -25,10 +25,12 @@ from advisor.rule import (
     edits_to_batch_first,
     is_cached_behind,
     is_editable,
+    iterators_of_call,
     label,
     padding_obstacle,
     place,
     predict_speedup,
+    wait_share_of,
 )
 from advisor.testing import batch, fires, map_, padded_batch, pipeline, prefetch, shuffle, silent, source
 
@@ -95,9 +97,9 @@ class ScalarMap(Rule):
                 obstacle = f"its ops take {format_share(op_share)} of the {format_ns(call_ns)} of a call"
                 obstacle += ", and one call per batch is only sure to save the rest"
             if obstacle is not None:
-                if iterator.blame_share >= NEAR_SHARE:
+                if wait_share_of(pipeline, call) >= NEAR_SHARE:
                     share = Evidence("op_share", op_share, "share")
-                    blame = Evidence("blame_share", iterator.blame_share, "share")
+                    blame = Evidence("blame_share", wait_share_of(pipeline, call), "share")
                     yield self.rejected(f"Batch before {label(call)}", obstacle, call=call, evidence=(blame, share))
                 continue
             if edits is None:
@@ -117,7 +119,8 @@ class ScalarMap(Rule):
         op_share: float,
     ) -> Finding:
         left = op_share + (1 - op_share) / size
-        prediction = predict_speedup(analysis, pipeline, {iterator.id: left}, {iterator.id: left})
+        copies = {copy.id: left for copy in iterators_of_call(pipeline, call)}
+        prediction = predict_speedup(analysis, pipeline, copies, copies)
         ops = (
             f"of which its ops take {format_share(op_share)}"
             if op_share
@@ -125,7 +128,7 @@ class ScalarMap(Rule):
         )
         because = (
             f"{label(call)} at {place(call)} is called once per element, {format_ns(call_ns)} per call, {ops}, and "
-            f"causes {format_share(iterator.blame_share)} of the wait for input. Its ops are element-wise, so one call "
+            f"causes {format_share(wait_share_of(pipeline, call))} of the wait for input. Its ops are element-wise, so one call "
             f"per batch of {size} produces the same values."
         )
         return self.finding(
@@ -138,7 +141,7 @@ class ScalarMap(Rule):
             if call.function and call.function.is_elementwise and is_editable(call) and is_editable(batched)
             else None,
             evidence=(
-                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("blame_share", wait_share_of(pipeline, call), "share"),
                 Evidence("time_per_call", call_ns, "ns"),
                 Evidence("op_share", op_share, "share"),
                 Evidence("batch_size", size, "elements"),

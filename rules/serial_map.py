@@ -21,12 +21,14 @@ from advisor.rule import (
     core_use,
     is_rewrite_forbidden,
     is_sequential_stateless_map,
+    iterators_of_call,
     label,
     parallel_fix,
     place,
     predict_parallel,
     python_share,
     serial_maps,
+    wait_share_of,
 )
 from advisor.testing import batch, fires, interleave, map_, options, pipeline, prefetch, silent, source
 
@@ -88,7 +90,7 @@ class SerialMap(Rule):
         """Yield the sequential maps that parallel calls would not help."""
         for iterator in pipeline.iterators:
             calls = serial_maps(iterator)
-            if calls and iterator.blame_share >= NEAR_SHARE and not any(call.nested_in for call in calls):
+            if calls and wait_share_of(pipeline, calls[0]) >= NEAR_SHARE and not any(call.nested_in for call in calls):
                 yield self.rejected(
                     f"Parallelise {label(calls[0])}",
                     f"no core is free: {use.sentence}",
@@ -105,10 +107,11 @@ class SerialMap(Rule):
         use: CoreUse,
     ) -> Finding:
         call = calls[0]
-        prediction = predict_parallel(analysis, pipeline, [iterator], 1, max(1.0, use.usable))
+        share, copies = wait_share_of(pipeline, call), iterators_of_call(pipeline, call)
+        prediction = predict_parallel(analysis, pipeline, copies, 1, max(1.0, use.usable))
         because = (
             f"{label(call)} at {place(call)} runs as {iterator.name}, one element at a time, and causes "
-            f"{format_share(iterator.blame_share)} of the wait for input, while {use.sentence}."
+            f"{format_share(share)} of the wait for input, while {use.sentence}."
         )
         return self.finding(
             f"Parallelise {label(call)}",
@@ -119,7 +122,7 @@ class SerialMap(Rule):
             memory_bytes=round(use.usable) * (call.element_bytes or 0),
             fix=parallel_fix(calls),
             evidence=(
-                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("blame_share", share, "share"),
                 Evidence("free_cores", use.free, "cores"),
                 Evidence("parallelism", 1, "calls"),
             ),

@@ -20,8 +20,10 @@ from advisor.rule import (
     core_use,
     is_editable,
     is_rewrite_forbidden,
+    iterators_of_call,
     place,
     predict_parallel,
+    wait_share_of,
 )
 from advisor.testing import AUTOTUNE as TUNED
 from advisor.testing import batch, fires, map_, options, pipeline, shuffle, silent, source
@@ -75,19 +77,20 @@ class SlowBatchCopy(Rule):
             bytes_ = iterator.element_bytes or (element_size * size if element_size and isinstance(size, int) else None)
             if bytes_ is None or bytes_ < self.min_batch_bytes or call.arguments.get("num_parallel_calls") is not None:
                 continue
+            share, copies = wait_share_of(pipeline, call), iterators_of_call(pipeline, call)
             yield self.finding(
                 "Batch in parallel",
                 f"batch at {place(call)} copies {format_bytes(bytes_)} into each batch on a single thread, which "
-                f"causes {format_share(iterator.blame_share)} of the wait for input, while {use.sentence}.",
+                f"causes {format_share(share)} of the wait for input, while {use.sentence}.",
                 call=call,
                 iterator=iterator,
-                prediction=predict_parallel(analysis, pipeline, [iterator], 1, max(1.0, use.usable)),
+                prediction=predict_parallel(analysis, pipeline, copies, 1, max(1.0, use.usable)),
                 memory_bytes=round(use.usable) * bytes_,
                 fix=Fix((SetArgument(call.id, "num_parallel_calls", AUTOTUNE),), Safety.EXACT, is_auto=True)
                 if is_editable(call)
                 else None,
                 evidence=(
-                    Evidence("blame_share", iterator.blame_share, "share"),
+                    Evidence("blame_share", share, "share"),
                     Evidence("batch_bytes", bytes_, "bytes"),
                     Evidence("free_cores", use.free, "cores"),
                 ),

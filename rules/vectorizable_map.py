@@ -21,6 +21,7 @@ from advisor.rule import (
     catalog,
     is_cached_behind,
     is_editable,
+    iterators_of_call,
     label,
     place,
     predict_speedup,
@@ -28,6 +29,7 @@ from advisor.rule import (
     vectorized_bytes,
     vectorizing_fix,
     vectorizing_obstacle,
+    wait_share_of,
 )
 from advisor.testing import batch, fires, interleave, map_, padded_batch, pipeline, prefetch, shuffle, silent, source
 
@@ -90,26 +92,29 @@ class VectorizableMap(Rule):
         fix = vectorizing_fix(analysis, call, batched)
         if fix is None:
             obstacle = vectorizing_obstacle(analysis, call, batched)
-            if obstacle is not None and iterator.blame_share >= NEAR_SHARE:
+            if obstacle is not None and wait_share_of(pipeline, call) >= NEAR_SHARE:
                 yield self.rejected(
                     f"Vectorise {label(call)}: one call per batch of {size}",
                     obstacle,
                     call=call,
-                    evidence=(Evidence("blame_share", iterator.blame_share, "share"),),
+                    evidence=(Evidence("blame_share", wait_share_of(pipeline, call), "share"),),
                 )
             return
         is_fused = any(fused.id == batched.id for fused in iterator.calls)
         calls = (iterator.elements or 0) * (size if is_fused else 1)
         ops = min(1.0, sum(op.total_ns for op in iterator.ops) / iterator.busy_ns) if iterator.busy_ns else 1.0
         left = ops + (1 - ops) / size
-        likely = predict_speedup(analysis, pipeline, {iterator.id: left}, {iterator.id: left})
-        most = predict_speedup(analysis, pipeline, {iterator.id: 1 / size}, {iterator.id: 1 / size})
+        share, copies = wait_share_of(pipeline, call), iterators_of_call(pipeline, call)
+        likely, most = (
+            predict_speedup(analysis, pipeline, factors, factors)
+            for factors in ({copy.id: factor for copy in copies} for factor in (left, 1 / size))
+        )
         if likely is None or most is None:
             return
         yield self.finding(
             f"Vectorise {label(call)}: one call per batch of {size}",
             f"{label(call)} at {place(call)} is called once per element, {format_ns(iterator.busy_ns / calls)} per "
-            f"call, of which its ops take {format_share(ops)}, and causes {format_share(iterator.blame_share)} of the "
+            f"call, of which its ops take {format_share(ops)}, and causes {format_share(share)} of the "
             f"wait for input. All its ops can process the {size} elements of a batch at once.",
             call=call,
             iterator=iterator,
@@ -118,7 +123,7 @@ class VectorizableMap(Rule):
             memory_bytes=vectorized_bytes(analysis, pipeline, iterator, call, batched, size),
             fix=fix if is_editable(call) and is_editable(batched) else None,
             evidence=(
-                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("blame_share", share, "share"),
                 Evidence("time_per_call", iterator.busy_ns / calls, "ns"),
                 Evidence("op_share", ops, "share"),
                 Evidence("batch_size", size, "elements"),

@@ -180,6 +180,7 @@ class ProcessWatch:
             usage=None if capture is None else capture.usage,
             models=() if capture is None else capture.models,
             plain_models=() if capture is None else capture.plain_models,
+            buffers=monitor.buffer_levels(),
             python_samples=None if capture is None else capture.python_samples,
             keras=hooks.keras.facts,
             compiles=tuple(hooks.keras.models.compiles),

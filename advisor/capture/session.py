@@ -270,6 +270,7 @@ class Session:
             usage=None if capture is None else capture.usage,
             models=() if capture is None else capture.models,
             plain_models=() if capture is None else capture.plain_models,
+            buffers=self._monitor.buffer_levels(),
             keras=self._keras.facts,
             compiles=tuple(self._keras.models.compiles),
             losses=tuple(self._keras.models.losses),

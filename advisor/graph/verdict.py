@@ -5,16 +5,24 @@ In: the pipelines and the recording.  Out: `Verdict`, with a sentence for the re
 
 from __future__ import annotations
 
-import itertools
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 from advisor.graph.batch_size import rows_per_element
+from advisor.graph.buffer_readings import (
+    buffer_readings,
+    describe_readings,
+    is_always_empty,
+    is_always_full,
+    readings_sentence,
+)
+from advisor.graph.no_verdict import no_pipeline, no_rate, no_step, service_worker
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS
 from advisor.model.calls import Site
 from advisor.model.intervals import Mean, mean_of, ratio_of
 from advisor.model.outcome import Interval
-from advisor.model.pipeline import Pipeline, StepStats, Verdict
+from advisor.model.pipeline import BufferReadings, Pipeline, StepStats, Verdict
 from advisor.model.recording import Recording
 from advisor.model.units import format_count, format_ns, format_rate, format_ratio, format_share
 
@@ -52,14 +60,17 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
     """
     main = next((p for p in pipelines if p.is_main), None)
     if main is None:
-        return _unknown(_no_pipeline(pipelines, recording))
+        return _unknown(no_pipeline(pipelines, recording))
     if main.serves_elements:
-        return _unknown(_service_worker(main))
-    if main.steps is None:
-        return _unknown(_no_step(main))
+        return _unknown(service_worker(main))
     is_alone = recording is not None and recording.is_pipeline_alone
+    buffer = None if is_alone else buffer_readings(main, recording)
+    if main.steps is None:
+        return _judge_buffer(main, buffer)
     if main.steps.count < MIN_VERDICT_STEPS.value:
-        return _unknown(_no_rate(main.steps), main.steps) if is_alone else judge_few_steps(main, wait_steps)
+        return (
+            _unknown(no_rate(main.steps), main.steps) if is_alone else judge_few_steps(main, wait_steps, buffer=buffer)
+        )
     if is_alone:
         return _pipeline_alone(main, wait_steps)
     share = main.wait_share
@@ -87,19 +98,34 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
     if recording is not None and recording.as_if_step_ns is not None:
         sentence = _imagined(sentence, recording.as_if_step_ns, share, main)
     sentence += _range_of(main.steps)
+    if buffer is not None and (wait_steps != "unprofiled" or main.steps.count < SURE_VERDICT_STEPS.value):
+        sentence += _of_buffer(buffer, is_bound)
     certainty = certainty_of(main.steps.count)
     return Verdict(
-        is_bound, share, ceiling, main.steps, limit, sentence, measured is not None, level, wait_steps, certainty
+        is_bound,
+        share,
+        ceiling,
+        main.steps,
+        limit,
+        sentence,
+        measured is not None,
+        level,
+        wait_steps,
+        certainty,
+        buffer,
     )
 
 
-def judge_few_steps(main: Pipeline, wait_steps: str = "profiled", which: str = "") -> Verdict:
+def judge_few_steps(
+    main: Pipeline, wait_steps: str = "profiled", which: str = "", buffer: BufferReadings | None = None
+) -> Verdict:
     """Judge steps that are too few for a statement about the whole training: the verdict describes these steps only.
 
     Args:
         main: The main pipeline, with at least one step.
         wait_steps: The steps that the wait was measured on; see `Verdict`.
         which: The steps in words, if `the only step of the profile` and the like do not describe them.
+        buffer: How full the pipeline's last buffer was; None if unknown.
     """
     steps = main.steps
     assert steps is not None
@@ -120,9 +146,43 @@ def judge_few_steps(main: Pipeline, wait_steps: str = "profiled", which: str = "
     if main.max_call_ns:
         sentence += f" The longest request for an element took {format_ns(main.max_call_ns)}."
     is_bound = level != "none"
-    return Verdict(
-        is_bound, share, None, steps, _limit(main, is_bound), sentence, False, level, wait_steps, certainty="low"
+    if buffer is not None:
+        sentence += _of_buffer(buffer, is_bound)
+    limit = _limit(main, is_bound)
+    return Verdict(is_bound, share, None, steps, limit, sentence, False, level, wait_steps, "low", buffer)
+
+
+def _judge_buffer(main: Pipeline, buffer: BufferReadings | None) -> Verdict:
+    """Judge a pipeline without a measured step by its last buffer, if that was always full or always empty."""
+    if buffer is None or not (is_always_full(buffer) or is_always_empty(buffer)):
+        verdict = _unknown(no_step(main, buffer))
+        return replace(verdict, buffer=buffer)
+    is_bound = is_always_empty(buffer)
+    # without the share, nothing may be predicted from an empty buffer
+    certainty = "medium" if not is_bound and buffer.readings >= SURE_VERDICT_STEPS.value else "low"
+    if is_bound:
+        word, effect = "Input is the problem", "so the training waited for its elements"
+    else:
+        word, effect = "Input is not the problem", "so the pipeline is faster than the training"
+    sentence = (
+        f"{word}: {describe_readings(buffer)}, {effect}. The profile contains no whole step, so the share of the step time spent "
+        "waiting is unknown."
     )
+    if main.max_call_ns:
+        sentence += f" The longest request for an element took {format_ns(main.max_call_ns)}."
+    level = "moderate" if is_bound else "none"
+    limit = _limit(main, is_bound)
+    return Verdict(is_bound, None, None, None, limit, sentence, False, level, "unprofiled", certainty, buffer)
+
+
+def _of_buffer(buffer: BufferReadings, is_bound: bool) -> str:
+    """A sentence on the buffer, which names a contradiction."""
+    clause = describe_readings(buffer)
+    if is_bound and is_always_full(buffer):
+        return f" But {clause}: an element was ready whenever one was requested, so the wait may be shorter than estimated."
+    if not is_bound and is_always_empty(buffer):
+        return f" But {clause}: the pipeline is hardly faster than the training."
+    return readings_sentence(buffer)
 
 
 def certainty_of(count: int) -> str:
@@ -210,17 +270,6 @@ def _limited_by(main: Pipeline) -> str:
     )
 
 
-def _service_worker(main: Pipeline) -> str:
-    rate = f" of {format_rate(main.elements_per_s)}" if main.span_ns else ""
-    slowest = (
-        f", most of whose time goes to {main.iterator(main.bottleneck.iterator_id).name}" if main.bottleneck else ""
-    )
-    return (
-        f"This is a tf.data service worker with a pipeline{rate}{slowest}. Only the consumers' profiles show whether they wait "
-        "for it: put all profiles into one run to see both."
-    )
-
-
 def _doubt_of_queue(library: str) -> str:
     if not library:
         return ""
@@ -245,20 +294,6 @@ def _ceiling_sentence(ceiling: float, measured: Interval | None, recording: Reco
     return f"Fixing it can make a step at most {most} faster."
 
 
-def _no_rate(steps: StepStats) -> str:
-    elements = "1 element" if steps.count == 1 else f"{steps.count} elements"
-    return f"The pipeline produced only {elements}, too few to measure its rate: capture a longer window."
-
-
-def _no_step(main: Pipeline) -> str:
-    sentence = (
-        "The profile contains no whole step, so whether input is the problem is unknown: capture a longer window."
-    )
-    if main.max_call_ns:
-        sentence += f" The longest request for an element took {format_ns(main.max_call_ns)}."
-    return sentence
-
-
 def _measured_ceiling(main: Pipeline, recording: Recording | None) -> Interval | None:
     """The ratio of the mean steps, as the wait is a share of all steps: the first of each epoch may hold all of it."""
     if recording is None or len(recording.ceiling_step_ns) < MIN_VERDICT_STEPS.value or main.steps is None:
@@ -274,32 +309,3 @@ def _mean_of(steps: StepStats) -> Mean | None:
     if steps.mean_error is None or not steps.mean_ns:
         return None
     return Mean(steps.mean_ns, steps.mean_error, max(2, steps.mean_stretches))
-
-
-def _no_pipeline(pipelines: Sequence[Pipeline], recording: Recording | None) -> str:
-    if pipelines:
-        return (
-            "An input pipeline ran, but no consumer requested elements during the profile: the time spent waiting for input is "
-            "unknown."
-        )
-    if recording is None:
-        return "The profile contains no input pipeline: no tf.data iterator ran while it was taken."
-    times = step_durations(recording)
-    steps = f" {len(times)} steps were timed; the median is {format_ns(statistics.median(times))}." if times else ""
-    if recording.unprofiled:
-        return f"No profile was taken, so the time spent waiting for input is unknown. {recording.unprofiled}{steps}"
-    if not recording.calls:
-        return f"The script creates no tf.data dataset, so there is no input pipeline to analyse.{steps}"
-    if not recording.consumers:
-        return "The script creates tf.data datasets but never iterates over one, so nothing was measured."
-    if recording.window is None:
-        return f"The script ended before anything could be profiled.{steps} Run it with more data or more steps."
-    return f"No tf.data iterator ran while the profile was taken.{steps}"
-
-
-def step_durations(recording: Recording) -> list[int]:
-    """Return the step times in nanoseconds, as timed in Python, of the main consumer (or the one with the most steps)."""
-    main = {c.id for c in recording.consumers if c.is_main}
-    series = max(recording.steps, key=lambda s: (s.consumer_id in main, len(s.start_ns)), default=None)
-    starts = series.start_ns if series else ()
-    return [b - a for a, b in itertools.pairwise(starts)]

@@ -286,6 +286,21 @@ class Pipeline:
 
 
 @dataclass(frozen=True, slots=True)
+class BufferReadings:
+    """How often the pipeline's last buffer was full or empty when the consumer came for an element."""
+
+    transformation: str
+    """Type of the iterator that owns the buffer (`Prefetch`)."""
+    readings: int
+    full: int
+    empty: int
+    capacity: int
+    """Its largest capacity in elements; AUTOTUNE may change it."""
+    is_at_steps: bool
+    """Whether the buffer was read as each step began; otherwise at arbitrary times, in a loop whose steps Python cannot see."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether input is the bottleneck, and the maximum possible speedup."""
 
@@ -300,13 +315,16 @@ class Verdict:
     sentence: str
     is_ceiling_measured: bool = False
     level: str = "unknown"
-    """`none` (< 5 % wait), `moderate` (< 20 %), `high`, `unknown`."""
+    """`none` (< 5 % wait), `moderate` (< 20 %), `high`, `unknown`. Without a measured share: `none` if the buffer was full at the
+    steps, `moderate` if it was empty."""
     wait_steps: str = "profiled"
     """The steps behind `input_wait_share`: `profiled`, `unprofiled` (timed without the profiler), or `estimated` (unprofiled
     steps, with the wait estimated from profiled ones, because Keras does not expose it)."""
     certainty: str = "high"
     """How far the number of steps supports the verdict: `high` (10 steps or more), `medium` (3 to 9), `low` (1 or 2), `none` (no
-    step was measured)."""
+    step was measured). Without a measured step, the number of readings of the buffer counts, but never as `high`."""
+    buffer: BufferReadings | None = None
+    """None if tf.data's model of the running iterator was not read, or the pipeline does not end in a buffer."""
 
     @property
     def is_tentative(self) -> bool:

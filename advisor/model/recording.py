@@ -256,6 +256,27 @@ class IteratorModel:
 
 
 @dataclass(frozen=True, slots=True)
+class BufferLevels:
+    """How full the last buffer of one consumer's pipeline was, from tf.data's own model. All columns have the same length."""
+
+    consumer_id: str
+    transformation: str
+    """Type of the iterator that owns the buffer (`Prefetch`)."""
+    is_at_steps: bool
+    """Whether the buffer was read as a step began, before its element was requested; otherwise at arbitrary times."""
+    time_ns: tuple[int, ...] = ()
+    """Unix time of each reading."""
+    steps: tuple[int, ...] = ()
+    """Steps that the consumer had made."""
+    elements_taken: tuple[int, ...] = ()
+    """Elements that the iterator had delivered."""
+    elements: tuple[int, ...] = ()
+    """Elements in the buffer."""
+    capacity: tuple[int, ...] = ()
+    """Capacity of the buffer; AUTOTUNE may change it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Accelerator:
     """One GPU or TPU of the host."""
 
@@ -323,6 +344,8 @@ class Recording:
     """tf.data's models over the profiled stretch."""
     plain_models: tuple[IteratorModel, ...] = ()
     """tf.data's models over the unprofiled stretch, without the cost of the profiler."""
+    buffers: tuple[BufferLevels, ...] = ()
+    """How full the last buffer of the measured consumer's pipeline was in the window; empty if tf.data does not tell."""
     keras: dict[str, Scalar] = field(default_factory=dict)
     """`dtype_policy`, `steps_per_execution`, `jit_compile`, `run_eagerly`, `batch_size`, and the arguments `epochs`,
     `initial_epoch` and `steps_per_epoch` of `fit`. `fits`: how often it was called; `may_stop`: whether a callback may end it

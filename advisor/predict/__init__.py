@@ -64,6 +64,7 @@ from advisor.predict.structure import (
     linear_chain,
     nested_calls,
     upstream_calls,
+    wait_share_of,
 )
 from advisor.predict.timing import with_timing
 from advisor.predict.training_step import (
@@ -162,5 +163,6 @@ __all__ = [
     "vectorized_bytes",
     "vectorizing_fix",
     "vectorizing_obstacle",
+    "wait_share_of",
     "with_timing",
 ]

@@ -61,6 +61,11 @@ def iterators_of_call(pipeline: Pipeline, call: Call) -> tuple[Iterator, ...]:
     return tuple(it for it in pipeline.iterators if any(other.id == call.id for other in it.calls))
 
 
+def wait_share_of(pipeline: Pipeline, call: Call) -> float:
+    """Return the share of the wait that a call causes: a dataset that is used twice runs as several iterators."""
+    return sum(it.blame_share for it in iterators_of_call(pipeline, call))
+
+
 def file_count(analysis: Analysis, call: Call) -> int | None:
     """Return the number of files that are passed to a reader (`TFRecordDataset`, ...); None if unknown."""
     files = call.arguments.get("filenames")

@@ -67,7 +67,7 @@ class ProofSession:
         Args:
             request: How to run the script; the run folders of `profile` and the script's output go to `request.out`.
             consumer_call: The call whose dataset the training consumes. If None, the first dataset consumed by the script's
-                own code (or Keras' `fit`) counts, except for inspections of one or two elements.
+                own code (or Keras' `fit`) counts, except for looks at one or two elements.
             budget_s: Seconds for the whole session; whatever still runs afterwards is stopped with OutOfTime.
             on_progress: Called with progress messages.
             calls: Calls of the first run, used to match calls that are numbered differently in this run.

@@ -92,6 +92,22 @@ class StepTimeMs(Object, frozen=True):
     """Effective number of independent stretches of steps behind the interval of the median; 0 without an interval."""
 
 
+class BufferReadings(Object, frozen=True):
+    """How full the pipeline's last buffer was when the consumer came for an element, from tf.data's own model."""
+
+    transformation: str
+    """Type of the iterator that owns the buffer, such as `Prefetch`."""
+    readings: Count
+    full: Count
+    """Readings that found the buffer full: the pipeline is faster than the training."""
+    empty: Count
+    """Readings that found it empty: the training waits."""
+    capacity: Count
+    """Its largest capacity in elements."""
+    is_at_steps: bool
+    """Whether the buffer was read as each step began; otherwise at arbitrary times, in a loop whose steps Python cannot see."""
+
+
 class Verdict(Object, frozen=True):
     """Whether input is the bottleneck, and the maximum possible speedup."""
 
@@ -112,7 +128,10 @@ class Verdict(Object, frozen=True):
     figures of the profiler guide (`statistics`) are always of profiled steps."""
     certainty: Annotated[str, one_of("none", "low", "medium", "high")]
     """How far the number of steps supports the verdict: `high` 10 or more, `medium` 3 to 9, `low` 1 or 2, `none` no step. With
-    `low`, the verdict describes these steps only, and nothing is predicted from them."""
+    `low`, the verdict describes these steps only, and nothing is predicted from them. Without a measured step, the readings of
+    `buffer` count, but never as `high`."""
+    buffer: BufferReadings | None
+    """Null if tf.data's model of the running iterator was not read, or the pipeline does not end in a buffer."""
 
 
 class Fact(Object, frozen=True):

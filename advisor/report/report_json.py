@@ -93,7 +93,10 @@ def _window(window: Window) -> v1.Window:
 
 def _verdict(verdict: Verdict) -> v1.Verdict:
     return v1.Verdict.of(
-        verdict, input_bound=verdict.is_input_bound, step_time_ms=verdict.steps and _step_time(verdict.steps)
+        verdict,
+        input_bound=verdict.is_input_bound,
+        step_time_ms=verdict.steps and _step_time(verdict.steps),
+        buffer=v1.BufferReadings.maybe(verdict.buffer),
     )
 
 

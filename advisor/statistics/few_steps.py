@@ -45,7 +45,7 @@ def add_few_steps_verdict(analysis: Analysis, others: Mapping[str, Pipeline] | N
     if not few:
         return analysis
     worst, which = max(few.values(), key=lambda pair: (pair[0].wait_share, pair[0].id == main.id))
-    verdict = judge_few_steps(worst, which=which)
+    verdict = judge_few_steps(worst, which=which, buffer=analysis.verdict.buffer)
     changed = {pipeline.id: pipeline for pipeline, _ in few.values()}
     hosts = analysis.hosts
     if hosts is not None:

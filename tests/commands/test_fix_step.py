@@ -8,6 +8,9 @@ import sys
 
 import pytest
 
+from advisor.host.machine import describe_host
+from tests.examples.conftest import EXAMPLES
+
 pytestmark = [pytest.mark.long, pytest.mark.tensorflow]
 
 SCRIPT = """import keras
@@ -33,6 +36,14 @@ LAYER = '''class Scale(keras.layers.Layer):
 
 
 model ='''
+ADAPTED = SCRIPT.replace(
+    "model =",
+    "normalization = keras.layers.Normalization()\n"
+    "normalization.adapt(tf.data.Dataset.from_tensor_slices(features).batch(64))\n"
+    "model =",
+    1,
+).replace("keras.Input((16,)), ", "keras.Input((16,)), normalization, ")
+"""A model that learns mean and variance of its input from a dataset before it trains."""
 LOOP = """import tensorflow as tf
 
 data = tf.data.Dataset.range(1 << 40).map(lambda x: tf.ones([8 + x % 4096, 4])).prefetch(2)
@@ -186,3 +197,59 @@ def test_a_script_that_fails_with_the_change_rejects_it(project, validate):
     assert not report["hints"] and not report["findings"] and not report["rule_errors"]
     assert "Rejected" in err
     assert (project / "train.py").read_text() == text
+
+
+@pytest.mark.slow
+def test_a_layer_that_adapts_to_the_data_cannot_do_so_in_sixteen_bit(project, validate):
+    """Keras sums the means of the batches, which are in 16 bit, in 32 bit."""
+    report, err = fix(project, ADAPTED.format(more=""), 'policy_edit(analysis, "mixed_bfloat16")')
+    validate(report)
+    assert report["fixes"][0]["verdict"] == "broken", err
+    (entry,) = report["rejected"]
+    assert entry["reason"].startswith("the script fails with it: ") and "bfloat16" in entry["reason"], entry
+    assert not report["hints"] and not report["findings"]
+
+
+def fix_example(folder, name, rule):
+    """Run `advisor fix --allow numerics` on an example with its own rule; the report and stderr."""
+    (folder / "train.py").write_text((EXAMPLES / f"{name}.py").read_text())
+    command = [sys.executable, "-m", "advisor", "fix", "--allow", "numerics", "--only", rule, "--budget", "8min"]
+    done = subprocess.run(
+        [*command, "--json", "-", "train.py"], cwd=folder, capture_output=True, text=True, timeout=600
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout), done.stderr
+
+
+@pytest.mark.timed
+@pytest.mark.slow
+def test_the_example_of_varying_shapes_is_proved(project, validate):
+    report, err = fix_example(project, "retracing_shapes", "retracing")
+    validate(report)
+    outcome, _ = outcome_of(report)
+    assert (outcome["rule"], outcome["verdict"], outcome["proved_on"]) == ("retracing", "faster", "training"), err
+    assert "+@tf.function(reduce_retracing=True)" in report["proof"]["diff"]
+    assert [finding["rule"] for finding in report["findings"]] == ["retracing"] and not report["hints"]
+
+
+@pytest.mark.timed
+@pytest.mark.slow
+def test_the_example_of_full_precision_is_proved_or_rejected_with_what_was_measured(project, validate):
+    """Whether 16 bit is faster depends on the processor. Without such units the rule is silent; the change is planted then."""
+    if describe_host().has_bfloat16:
+        report, err = fix_example(project, "full_precision", "full-precision")
+    else:
+        text = (EXAMPLES / "full_precision.py").read_text().replace("2048", "256").replace("default=60", "default=5000")
+        report, err = fix(project, text, 'policy_edit(analysis, "mixed_bfloat16")')
+    validate(report)
+    if not report["fixes"]:  # the largest product is too slow in 16 bit, so the script was not run with it
+        (entry,) = report["rejected"]
+        assert entry["reason"].startswith("on this machine the model's largest product (MatMul of "), entry
+        return
+    outcome, details = outcome_of(report)
+    assert details["loss"]["relative"] > 0
+    if outcome["verdict"] == "faster":
+        assert '+keras.mixed_precision.set_global_policy("mixed_bfloat16")' in report["proof"]["diff"]
+        return
+    (entry,) = report["rejected"]
+    assert entry["reason"].startswith("measured on this machine: "), err

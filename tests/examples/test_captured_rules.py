@@ -25,7 +25,8 @@ ON_A_GPU = {"data_layout", "launch_bound", "no_xla", "odd_dimensions", "offload"
 WITH_BFLOAT16 = {"full_precision"}
 """Examples that have their problem only where the processor multiplies bfloat16 numbers."""
 ON_ANOTHER_LINE = {
-    "autoshard_data", "eager_step", "epoch_pauses", "full_precision", "retracing", "short_steps", "small_batch", "step_outliers",
+    "autoshard_data", "eager_step", "epoch_pauses", "full_precision", "retracing", "retracing_shapes",
+    "short_steps", "small_batch", "step_outliers",
 }  # fmt: skip
 """What these find stands where the training takes its elements, or behind the marked line, which is the one to change."""
 TIMED = {"small_batch"}
@@ -38,7 +39,7 @@ ONLY_IN_ALL = {
     "autotune_off", "autotune_ram", "cache_after_random", "cache_after_shuffle", "cache_cut_short", "cache_too_big",
     "cache_without_reuse", "capped_parallelism", "compressed_records", "cpu_budget_mismatch", "head_of_line", "late_filter",
     "late_shard", "late_shrink", "oversized_prefetch", "oversized_shuffle", "padding_waste", "python_lock", "rebuilt_every_epoch",
-    "serial_files", "single_file", "small_batch", "small_files", "unbatch_rebatch",
+    "retracing_shapes", "serial_files", "single_file", "small_batch", "small_files", "unbatch_rebatch",
 }  # fmt: skip
 """Left to `make test-all`: CI runs an example of a similar rule."""
 

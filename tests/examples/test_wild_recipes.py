@@ -222,13 +222,14 @@ def test_between_the_thresholds_an_intervention_decides_nothing():
 def test_soon_is_a_minute_or_the_time_of_twelve_steps_and_needs_a_verdict():
     from wild_scripts import Answer
 
-    def is_soon(seconds, wait, step_s, steps=9):
-        return Answer(seconds, steps, False, wait, "none", None if step_s is None else step_s * 1e9, "", ()).is_soon
+    def is_soon(seconds, wait, step_s, steps=9, level="none"):
+        return Answer(seconds, steps, False, wait, level, None if step_s is None else step_s * 1e9, "", ()).is_soon
 
     assert is_soon(59.0, 0.01, 0.005) and is_soon(59.0, 0.01, None)
     assert is_soon(224.0, 0.01, 21.4) and not is_soon(84.0, 0.01, 6.58)
     assert not is_soon(80.0, 0.01, 1.0), "few steps are no excuse"
-    assert not is_soon(30.0, None, None, steps=0), "no verdict"
+    assert not is_soon(30.0, None, None, steps=0, level="unknown"), "no verdict"
+    assert is_soon(30.0, None, None, steps=0), "the buffer was full, so the share does not matter"
 
 
 def test_the_time_until_the_verdict_has_four_parts():

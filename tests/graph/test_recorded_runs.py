@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from advisor.graph import analyse
 from advisor.model.codec import decode
 from advisor.model.pipeline import Analysis, Pipeline
-from advisor.model.recording import Recording
+from advisor.model.recording import BufferLevels, Recording
 from advisor.profile import read_trace
 
 DATA = Path(__file__).parents[1] / "data"
@@ -66,6 +67,30 @@ def test_model_bound_run_has_no_bottleneck_and_no_wait() -> None:
     verdict = analysis_of("model_bound").verdict
     assert not verdict.is_input_bound
     assert verdict.limit == "model"
+
+
+def test_the_verdict_on_keras_says_how_full_the_last_buffer_was() -> None:
+    """Keras fetches inside its step function, so Python does not see the wait."""
+    folder = DATA / "keras_fit"
+    recording = decode((folder / "recording.json").read_bytes(), Recording)
+    assert recording.window is not None and not recording.buffers, "of an earlier version"
+    times = range(recording.window.start_ns, recording.window.end_ns, 4_000_000)
+    count = len(times)
+    levels = BufferLevels(
+        recording.consumers[0].id,
+        "MapAndBatch",
+        is_at_steps=True,
+        time_ns=tuple(times),
+        steps=tuple(range(195, 195 + count)),
+        elements_taken=tuple(range(195, 195 + count)),
+        elements=(0,) * count,
+        capacity=(2,) * count,
+    )
+    verdict = analyse(read_trace(folder), replace(recording, buffers=(levels,)), "keras_fit").verdict
+    assert verdict.is_input_bound
+    assert f"The buffer of MapAndBatch was empty at {count} of {count} steps." in verdict.sentence
+    assert verdict.buffer is not None and (verdict.buffer.full, verdict.buffer.empty) == (0, count)
+    assert analysis_of("keras_fit").verdict.buffer is None
 
 
 def test_the_loop_in_a_tf_function_is_the_consumer_not_part_of_the_pipeline() -> None:

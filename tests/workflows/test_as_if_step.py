@@ -116,3 +116,66 @@ def test_a_speedup_is_that_of_the_training_and_of_its_pipeline(project, capsys):
     assert report["verdict"]["sentence"].endswith("The pipeline is the one that is read at train.py:16.")
     assert report["verdict"]["input_wait_share"] > 0.5
     assert report["window"] is not None
+
+
+PEEKING = """import time
+import tensorflow as tf
+
+def slow(x):
+    return tf.numpy_function(pause, [x], tf.int64)
+
+def pause(x):
+    time.sleep(0.002)
+    return x
+
+files = tf.data.Dataset.range(10_000)
+print(next(iter(files)))
+dataset = files.map(slow).batch(8).prefetch(2)
+for batch in dataset.take(5_000):
+    print(batch.shape)
+    break
+for epoch in range(100):
+    for batch in dataset:
+        time.sleep(0.03)
+"""
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_looks_at_the_first_element_are_not_the_training(project, capsys):
+    (project / "train.py").write_text(PEEKING)
+    report = analyzed(capsys, "--as-if-step", "4ms")
+    (main_pipeline,) = (pipeline for pipeline in report["pipelines"] if pipeline["is_main"])
+    methods = {call["method"] for each in main_pipeline["iterators"] for call in each["calls"]}
+    assert "map" in methods and "take" not in methods
+    assert report["verdict"]["sentence"].endswith("The pipeline is the one that is read at train.py:18.")
+
+
+COMPILED = """import tensorflow as tf
+
+def work(x):
+    words = tf.strings.as_string(tf.range(20_000, dtype=tf.int64) + x)
+    return tf.strings.length(tf.strings.reduce_join(words))
+
+dataset = tf.data.Dataset.range(10_000).map(work).batch(8)
+for epoch in range(100):
+    for batch in dataset:
+        pass
+"""
+
+
+@pytest.mark.tensorflow
+@pytest.mark.slow
+def test_fix_leaves_what_tf_data_runs_in_parallel_already(project, capsys, validate):
+    """No Python function is in the pipeline, so that tf.data has fused map and batch: the imagined step waits all the same."""
+    (project / "train.py").write_text(COMPILED)
+    options = ["--as-if-step", "1ms", "--only", "serial-map", "--budget", "3min", "--json", "-"]
+    assert main(["fix", *options, "train.py"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    validate(report)
+    assert report["verdict"]["input_bound"] and report["verdict"]["input_wait_share"] > 0.5
+    (main_pipeline,) = (pipeline for pipeline in report["pipelines"] if pipeline["is_main"])
+    assert any("into one MapAndBatch" in sentence for sentence in main_pipeline["already_done"])
+    assert report["fixes"] == [] and report["findings"] == []
+    assert any("a wait of 1 ms, which takes no core, replaced each step" in note for note in report["proof"]["notes"])
+    assert (project / "train.py").read_text() == COMPILED

@@ -5,10 +5,15 @@ In: the iterators of the consumers.  Out: `IteratorModel`s. The API is private; 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.model.catalog import BOOKKEEPING, base_type
 from advisor.model.recording import IteratorModel, ModelNode
+
+_NO_WORK = BOOKKEEPING | {"AssertCardinality", "Repeat", "Skip", "Take"}
+"""Types of iterators that pass elements on as they are."""
 
 
 def model_nodes(tracks: Tracks) -> dict[str, tuple[int, Any]]:
@@ -55,6 +60,43 @@ def model_deltas(tracks: Tracks, start: dict[str, tuple[int, Any]]) -> tuple[Ite
     return tuple(models)
 
 
+@dataclass(frozen=True, slots=True)
+class LastBuffer:
+    """The buffer of the asynchronous iterator nearest to the consumer."""
+
+    transformation: str
+    elements: float
+    capacity: float
+    is_last: bool
+    """Whether nothing between it and the consumer does any work."""
+    elements_taken: int
+    """Elements that the whole iterator has delivered."""
+
+
+def last_buffer(proto: Any) -> LastBuffer | None:  # noqa: ANN401
+    """Return the buffer nearest to the consumer in a model of a running iterator; None if there is none."""
+    key, seen, is_last = int(proto.output), 0, True
+    while key in proto.nodes and seen < len(proto.nodes):
+        node, seen = proto.nodes[key], seen + 1
+        sizes = [float(item.value) for item in node.parameters if str(item.name) in ("buffer_size", "parallelism")]
+        if sizes and max(sizes) >= 1:
+            taken = int(proto.nodes[proto.output].num_elements)
+            return LastBuffer(str(node.name), float(node.buffered_elements), max(sizes), is_last, taken)
+        if not node.inputs:
+            break
+        is_last = is_last and base_type(str(node.name)) in _NO_WORK
+        key = int(node.inputs[0])
+    return None
+
+
+def buffer_now(track: Track) -> LastBuffer | None:
+    """Return the last buffer of a consumer's iterator; None if there is no model of it, or no buffer at its end."""
+    iterator = track.iterator() if track.iterator is not None else None
+    proto = None if iterator is None else _proto(iterator)
+    buffer = None if proto is None else last_buffer(proto)
+    return buffer if buffer is not None and buffer.is_last else None
+
+
 def _of_first_device(iterator: Any) -> Any:  # noqa: ANN401
     """Return the iterator of the first device of a distributed iterator; other iterators as they are.
 
@@ -96,4 +138,4 @@ def _node(key: int, node: Any, earlier: Any) -> ModelNode:  # noqa: ANN401
     )
 
 
-__all__ = ["Track", "model_deltas", "model_nodes"]
+__all__ = ["LastBuffer", "Track", "buffer_now", "elements_produced", "last_buffer", "model_deltas", "model_nodes"]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any
 
 from advisor.capture.instrument.consumers import Track, Tracks
-from advisor.capture.instrument.iterator_model import model_nodes
+from advisor.capture.instrument.iterator_model import last_buffer, model_nodes
 from advisor.model.live import LiveConsumer, LiveSample
 
 _STATM = "/proc/self/statm"
@@ -112,7 +112,7 @@ class LiveCounters:
                 return
 
     def _consumer(self, track: Track, model: tuple[int, Any] | None, is_main: bool) -> LiveConsumer | None:
-        buffered, buffer_size = (None, None) if model is None else _last_buffer(model[1])
+        buffer = None if model is None else last_buffer(model[1])
         if track.is_loop or (track.is_traced and not track.count):
             new, step_ns, wait_ns = self._elements(track, model), None, None
             total, pauses = self._total_in_model.get(track.id, 0), (0, 0)
@@ -131,8 +131,8 @@ class LiveCounters:
             new,
             step_ns,
             wait_ns,
-            buffered,
-            buffer_size,
+            None if buffer is None else buffer.elements,
+            None if buffer is None else buffer.capacity,
             *pauses,
         )
 
@@ -178,24 +178,6 @@ def _pauses(ends: array[int], starts: array[int]) -> tuple[int, int]:
         return 0, 0
     gaps = [start - end for start, end in zip(starts, ends, strict=True) if start - end >= _LEAST_PAUSE_NS]
     return len(gaps), sum(gaps)
-
-
-def _last_buffer(proto: Any) -> tuple[float | None, float | None]:  # noqa: ANN401
-    """Return (elements in it, capacity) of the asynchronous iterator nearest to the consumer; (None, None) if there is none."""
-    key, seen = int(proto.output), 0
-    while key in proto.nodes and seen < len(proto.nodes):
-        node, seen = proto.nodes[key], seen + 1
-        sizes = [
-            float(parameter.value)
-            for parameter in node.parameters
-            if str(parameter.name) in ("buffer_size", "parallelism")
-        ]
-        if sizes and max(sizes) >= 1:
-            return float(node.buffered_elements), max(sizes)
-        if not node.inputs:
-            break
-        key = int(node.inputs[0])
-    return None, None
 
 
 def _rss_bytes() -> int | None:

@@ -22,6 +22,7 @@ from typing import NoReturn
 
 from advisor.capture.instrument.consumers import LongCall, Track, Tracks
 from advisor.capture.stop_script import StopScript
+from advisor.capture.window.buffer_watch import BufferWatch
 from advisor.capture.window.later_windows import LaterWindows
 from advisor.capture.window.leader import takes_the_lead
 from advisor.capture.window.long_calls import LongCalls
@@ -47,6 +48,7 @@ from advisor.host.calibration.window import (
     WARMUP_STEPS,
 )
 from advisor.host.machine import schedulable_cores
+from advisor.model.recording import BufferLevels
 
 _OWN_SESSION = (
     "The program's own profiler session was running, and TensorFlow supports only one; stop that session first, or run "
@@ -99,6 +101,7 @@ class Monitor:
         self.leader: Track | None = None
         """The consumer that the window follows."""
         self._long_calls = LongCalls()
+        self._buffer = BufferWatch()
         self._out, self._limits, self._tracks = out, limits, tracks
         self._is_to_end, self._is_profiling = is_to_end, is_profiling
         self._has_trial = is_profiling and limits.warmup is None
@@ -130,6 +133,12 @@ class Monitor:
             return True
         return self._is_profiling and (self._state in ("trial", "open") or self._closed_ns >= time_ns)
 
+    def buffer_levels(self) -> tuple[BufferLevels, ...]:
+        """Return how full the last buffer of the measured consumer's pipeline was; empty if that is unknown."""
+        levels = self._buffer.levels()
+        track = self.capture.track if self.capture is not None else self.leader
+        return (levels,) if levels is not None and track is not None and levels.consumer_id == track.id else ()
+
     # -- long calls
 
     def call_began(self, call: LongCall) -> None:
@@ -155,6 +164,9 @@ class Monitor:
         track.thread_id = threading.get_ident()
         if track.open_since_ns:
             track.end(now)
+        if self._measurement is not None and track is self.leader and self._buffer.is_due(now):
+            self._buffer.read(track, now)
+            now = time.time_ns()
         if not self._is_off and (
             now >= self._next_check_ns or track.count <= WARMUP_STEPS.value or track.count >= self._check_at_step
         ):
@@ -437,6 +449,8 @@ class Monitor:
             elif self._measurement is not None and self._loop is not None:
                 elapsed_s = (now - self._measurement.start_ns) / 1e9
                 self._report("profiling", int(elapsed_s), math.ceil(max(elapsed_s, self._loop.expected_s)))
+                if self.leader is not None and self._buffer.is_due(now):
+                    self._buffer.read(self.leader, now)
                 if self._loop.is_over(elapsed_s):
                     self._close("seconds")
             elif self.profiler is not None and not self.profiler.is_users_running:

@@ -59,6 +59,8 @@ SURE_VERDICT_STEPS = Constant(
     10, "steps", "The 95 % interval of the median needs 8 steps; below, the range is all there is."
 )
 """With fewer steps, the verdict gives their number and the range of their waits."""
+BUFFER_SHARE = Constant(0.9, "share", "One reading in ten may fall into the moment in which an element is added.")
+"""A buffer counts as always full, or always empty, if it was so at this share of its readings."""
 MIN_GAPS = Constant(2, "steps", "A single one may be the end of an epoch.")
 """Minimum number of gaps between marked steps that contain a call."""
 

@@ -11,6 +11,7 @@ import shutil
 import sys
 
 from advisor.capture.instrument.consumers import SIDE_KINDS
+from advisor.capture.instrument.peeks import peek_at
 from advisor.capture.stop_script import StopScript
 from advisor.model.calls import Call
 from advisor.model.codec import decode_message
@@ -27,6 +28,8 @@ class ProofRun(HeldRun):
         super().__init__(message)
         self._is_profiled = False  # the window's rules still stop a script that never reaches the consumer
         self._hold_at, self._lost = message.hold_at, message.lost
+        self._looks: set[tuple[str, int]] = set()
+        """Places at which the script has looked at the first element of a dataset."""
 
     # -- holding
 
@@ -52,7 +55,7 @@ class ProofRun(HeldRun):
         """Whether to hold the script here. In patched text the line numbers differ, so consumptions are counted there."""
         if self._hold_at is not None:
             return self._consumptions == self._hold_at
-        return self._matching.is_consumer(call) and not self._is_side_loop()
+        return self._matching.is_consumer(call) and not self._is_side_loop() and not self._is_look()
 
     def _is_side_loop(self) -> bool:
         """If the consumer is unknown: whether a library reads the dataset here (`adapt`), or Keras evaluates with it."""
@@ -62,6 +65,16 @@ class ProofRun(HeldRun):
         if track is not None:
             return track.kind in SIDE_KINDS
         return self._recorder.finder.place(sys._getframe(4)).library is not None
+
+    def _is_look(self) -> bool:
+        """If the consumer is unknown: whether the script only looks at the first element here. The second time, it is a loop."""
+        if self._matching.is_consumer_known or self._consumption.current_track() is not None:
+            return False
+        look = peek_at(sys._getframe(1), self._recorder.finder.owner_of)
+        if look is None or look in self._looks:
+            return False
+        self._looks.add(look)
+        return True
 
     # -- messages
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
-from advisor.capture.instrument.keras_loops import _integer
+from advisor.capture.instrument.keras_loops import KerasLoops, _integer
 
 
 class Mirrored:
@@ -30,3 +32,20 @@ class Variable:
 )
 def test_steps_per_execution_of_any_kind(value, expected):
     assert _integer(value) == expected
+
+
+def test_a_model_under_a_strategy_is_described():
+    """Its number of steps per execution is a MirroredVariable, as is the learning rate of its optimizer."""
+    warnings = []
+    loops = KerasLoops(SimpleNamespace(finder=None), SimpleNamespace(), warnings.append)
+    model = SimpleNamespace(
+        dtype_policy=SimpleNamespace(name="float32"),
+        steps_per_execution=Mirrored(4),
+        jit_compile=False,
+        run_eagerly=False,
+        optimizer=SimpleNamespace(learning_rate=Mirrored(0.1)),
+    )
+    loops._note(model, "keras.fit", (), {"epochs": 2})
+    assert warnings == []
+    described = {name: loops.facts[name] for name in ("steps_per_execution", "dtype_policy", "epochs", "learning_rate")}
+    assert described == {"steps_per_execution": 4, "dtype_policy": "float32", "epochs": 2, "learning_rate": None}
