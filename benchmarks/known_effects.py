@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from published import machine_sentence, write_section
@@ -127,7 +128,7 @@ def prove(effect: float, budget: str) -> Proof:
     return proof_of(effect, json.loads(done.stdout), time.monotonic() - began)
 
 
-def proof_of(effect: float, result: dict, seconds: float) -> Proof:
+def proof_of(effect: float, result: dict[str, Any], seconds: float) -> Proof:
     """Read the JSON of `advisor prove`."""
     speedup = result["speedup"] or {}
     return Proof(

@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import msgspec
 from predictions import EXAMPLES, IN_LITTLE_MEMORY, chosen, limited
@@ -113,7 +114,7 @@ def measure(name: str) -> Proof:
         return proof_of(name, lines, end_s, json.loads(report.read_text(encoding="utf-8")))
 
 
-def proof_of(name: str, lines: Sequence[tuple[float, str]], end_s: float, report: dict) -> Proof:
+def proof_of(name: str, lines: Sequence[tuple[float, str]], end_s: float, report: dict[str, Any]) -> Proof:
     """Read a report, and the lines that were printed until then.
 
     Args:
