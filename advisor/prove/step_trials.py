@@ -24,7 +24,7 @@ from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
 _FAILED = "before anything was measured: "
 """What precedes the user's error in the sentence on a script that failed."""
 _UNTOUCHED = "The training reads the dataset of the same calls, with the same element spec; elements were not compared."
-_UNKNOWN_LOSS = "The loss was not compared, as it is only known in Keras' fit."
+_UNKNOWN_LOSS = "The loss was not compared, as the runs do not show it."
 
 
 def to_be_tried(findings: Sequence[Finding]) -> tuple[Attempt, ...]:

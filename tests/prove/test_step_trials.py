@@ -90,7 +90,7 @@ def test_the_loss_is_compared_where_both_sides_know_it():
 def test_no_loss_in_common_is_no_comparison(losses):
     attempt = judged(runs(FASTER, *[replace(RUN, losses=losses)] * 3))
     assert attempt.trial.loss is None
-    assert attempt.trial.note.endswith("only known in Keras' fit.") and attempt.is_kept
+    assert attempt.trial.note.endswith("as the runs do not show it.") and attempt.is_kept
 
 
 def test_a_loss_that_is_no_number_any_more_is_no_gain():
