@@ -24,7 +24,7 @@ from advisor.host.calibration.proof import (
 from advisor.model.errors import AdvisorError, OutOfTime
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
-from advisor.model.sequential_test import LOOKS, MAX_PAIRS, interval_at
+from advisor.model.sequential_test import LOOKS, interval_at
 from advisor.prove import end_to_end
 from advisor.prove.budget import Budget, check_budget
 from advisor.prove.change_speed import speed_of_scripts
@@ -108,13 +108,13 @@ def test_trials_end_early_if_no_budget_was_asked_for():
 
 
 def test_the_usual_budget_holds_the_whole_proof_of_a_script_that_starts_in_five_seconds():
-    """Analysis 30 s, trials, numbers, and eight pairs of runs of 12 s."""
+    """Analysis 30 s, trials, numbers, and six pairs of runs of 12 s; trials leave time for eight runs by themselves."""
     budget = Budget(DEFAULT_BUDGET_S.value, 0.0, lambda: 30.0, trials_s=TRIALS_S.value)
-    expected_pairs_s = 2 * EXPECTED_PAIRS.value * 12.0
-    pipeline_end = budget.pipeline_end(expected_pairs_s, startup_s=5)
+    pipeline_end = budget.pipeline_end(2 * EXPECTED_PAIRS.value * 12.0, startup_s=5)
     trials_end = budget.trials_end(pipeline_end, startup_s=5)
+    assert trials_end == 30 + TRIALS_S.value
     assert trials_end + NUMBERS_S.value <= pipeline_end
-    assert trials_end + 2 * MAX_PAIRS * 12.0 <= budget.end + 7  # with the longest trials, seven pairs and a half
+    assert trials_end + NUMBERS_S.value + 2 * 6 * 12.0 <= budget.end
 
 
 class Clocked:

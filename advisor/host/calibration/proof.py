@@ -127,7 +127,7 @@ MIN_BUDGET_S = Constant(
 DEFAULT_BUDGET_S = Constant(
     300.0,
     "s",
-    "Chosen: people and agents wait no longer. It holds the analysis, TRIALS_S and eight pairs of runs of 12 s each.",
+    "Chosen: people and agents wait no longer. It holds the analysis, TRIALS_S, NUMBERS_S and six pairs of runs of 12 s.",
 )
 """`--budget` of `advisor fix` if it is not given."""
 TRIALS_S = Constant(
