@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from advisor.model.settings import Settings
 
 
-LEAST_TRIALS = 3
+_LEAST_TRIALS = 3
 """Trials for which there is time at least if the budget is not given: one may have to fill a cache first."""
 
 
@@ -120,7 +120,7 @@ class _ScriptFixing(FixPhases):
         whole = WholeScript(capture_request, report.analysis, proposals, startup_s, self._budget.end, self._on_progress)
         loop = LoopResult()
         if not all(finding.is_of_step for finding in candidates):
-            least_s = startup_s + LEAST_TRIALS * LEAST_TRIAL_S.value if self._request.trials_s is not None else None
+            least_s = startup_s + _LEAST_TRIALS * LEAST_TRIAL_S.value if self._request.trials_s is not None else None
             pipeline_end = self._budget.pipeline_end(whole.seconds_to_reserve(candidates, least_s), startup_s)
             no_time = self._budget.why_no_trial(pipeline_end, startup_s)
             if no_time:

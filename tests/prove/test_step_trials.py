@@ -99,6 +99,12 @@ def test_a_loss_that_is_no_number_any_more_is_no_gain():
     assert attempt.trial.note == "With the change, the loss is not a finite number."
 
 
+def test_what_a_function_returns_need_not_be_the_loss_that_was_differentiated_without_it():
+    other = replace(RUN, losses=((1, 2.0), (2, math.nan)), loss_source="returned")
+    attempt = judged(runs(FASTER, *[other] * 3))
+    assert attempt.is_kept and attempt.trial.loss is None
+
+
 def test_a_policy_that_reaches_into_the_pipeline_is_broken():
     """`Rescaling` in a `map` computes in the type of the policy."""
     other = (("batch", "TensorSpec(shape=(8, 4), dtype=tf.bfloat16)"),)
