@@ -183,6 +183,7 @@ class Rule:
         fix: Fix | None = None,
         evidence: Sequence[Evidence] = (),
         code: str = "",
+        trade: str = "",
         otherwise: Finding | None = None,
     ) -> Finding:
         """Create a `Finding` of this rule.
@@ -198,6 +199,7 @@ class Rule:
             fix: The edits; None for advice only.
             evidence: The measurements that support the finding.
             code: Code to start from, for advice only; of a hint, what to write, in one line.
+            trade: What a change that gains about as much would cost, as a sentence; the proof shows it with its result.
             otherwise: What to report instead if `fix` cannot be written into the text.
         """
         return Finding(
@@ -212,6 +214,7 @@ class Rule:
             fix=fix,
             evidence=tuple(evidence),
             code=code,
+            trade=trade,
             otherwise=otherwise,
         )
 

@@ -115,7 +115,7 @@ class RepeatedWork(Rule):
         if chosen is None:
             yield from self._too_large(analysis, places)
         elif chosen.is_repeated_below or is_read_again(analysis, pipeline, chosen.call):
-            yield self._advice(analysis, chosen)
+            yield self._advice(analysis, chosen, self._larger(places, chosen))
         else:
             yield Note(
                 "The window covered one pass over the data. If the script makes more passes, .cache() after "
@@ -193,7 +193,22 @@ class RepeatedWork(Rule):
         ]
         return (small or equal)[0]
 
-    def _advice(self, analysis: Analysis, chosen: CachePlace) -> Finding:
+    def _larger(self, places: Sequence[CachePlace], chosen: CachePlace) -> CachePlace | None:
+        """The place that would save most of those that save about as much as the chosen one and take more memory."""
+        if chosen.bytes is None:
+            return None
+        equal = [
+            candidate
+            for candidate in places
+            if candidate.bytes is not None
+            and (candidate.movable or not candidate.obstacles)
+            and candidate.bytes * self.equal_gain > chosen.bytes
+            and candidate.prediction.value >= self.equal_gain * chosen.prediction.value
+            and candidate.assumptions == chosen.assumptions
+        ]
+        return max(equal, key=lambda candidate: candidate.prediction.value, default=None)
+
+    def _advice(self, analysis: Analysis, chosen: CachePlace, larger: CachePlace | None) -> Finding:
         call, host = chosen.call, analysis.host
         is_known = chosen.bytes is not None and host is not None
         if chosen.bytes is not None and host is not None:
@@ -206,6 +221,8 @@ class RepeatedWork(Rule):
             )
         else:
             size = "The size of an epoch is unknown, so check that it fits in memory."
+        trade = instead_of(larger)
+        size = f"{size} {trade}".rstrip()
         stored = f" although the cache at {place(chosen.replaced)} stores their input" if chosen.replaced else ""
         because = (
             f"Every epoch computes the same elements again up to {label(call)} at {place(call)}{stored}, which causes "
@@ -233,9 +250,11 @@ class RepeatedWork(Rule):
             evidence=(
                 Evidence("saved_blame_share", chosen.saved_share, "share"),
                 *((Evidence("cache_bytes", chosen.bytes, "bytes"),) if chosen.bytes is not None else ()),
+                *((Evidence("larger_cache_bytes", larger.bytes, "bytes"),) if larger and larger.bytes else ()),
                 *((Evidence("free_memory", host.memory_free_bytes, "bytes"),) if host is not None else ()),
                 *pays(analysis, chosen),
             ),
+            trade=trade,
         )
 
     def _too_large(self, analysis: Analysis, places: Sequence[CachePlace]) -> Iter[Note]:
@@ -285,6 +304,17 @@ def safety_of(chosen: CachePlace) -> Safety:
     """
     is_redrawn = any(call.method == "list_files" for call in chosen.movable)
     return Safety.RERANDOMIZED if is_redrawn else Safety.EXACT
+
+
+def instead_of(larger: CachePlace | None) -> str:
+    """A sentence on the place that would save about as much and take more memory; empty if there is none."""
+    if larger is None or larger.bytes is None:
+        return ""
+    gain = larger.prediction
+    return (
+        f"A cache after {label(larger.call)} at {place(larger.call)} would save about as much (predicted: "
+        f"{format_range(gain.value, gain.low, gain.high)}) and take {format_bytes(larger.bytes)}."
+    )
 
 
 def order_of(chosen: CachePlace) -> str:

@@ -257,6 +257,7 @@ class Session:
             warnings.append(
                 f"Only the first {MAX_CALLS} dataset calls were recorded; {self._recorder.dropped} more were made."
             )
+        keras_losses, losses = tuple(self._keras.models.losses), self._consumption.losses
         return Recording(
             target=" ".join(argv),
             host=host,
@@ -273,7 +274,8 @@ class Session:
             buffers=self._monitor.buffer_levels(),
             keras=self._keras.facts,
             compiles=tuple(self._keras.models.compiles),
-            losses=tuple(self._keras.models.losses),
+            losses=keras_losses or losses.read(),
+            loss_source="keras" if keras_losses or not losses.source else losses.source,
             product=self._keras.models.product,
             python_samples=None if capture is None else capture.python_samples,
             ceiling_step_ns=self._ceiling_steps(),

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from advisor.workflows.analyze import Request
     from advisor.workflows.fix_request import FixResult
 
-DEFAULT_BUDGET = "10min"
+DEFAULT_BUDGET = "5min"
 EXIT_PIPELINE_ALONE = 4
 _OWN_OPTIONS = ("--write", "--undo", "--only", "--pipeline-only", "--budget")
 """Options of this command that are passed to the script without an effect here if they follow it by mistake."""
@@ -65,8 +65,7 @@ _OWN_OPTIONS = ("--write", "--undo", "--only", "--pipeline-only", "--budget")
 @click.option(
     "--budget",
     callback=read_duration,
-    default=DEFAULT_BUDGET,
-    show_default=True,
+    show_default=DEFAULT_BUDGET,
     metavar="T",
     help="Time limit for the whole command.",
 )
@@ -79,12 +78,13 @@ _OWN_OPTIONS = ("--write", "--undo", "--only", "--pipeline-only", "--budget")
 @report_options
 def command(target: str, args: tuple[str, ...], json_path: str | None, html_path: Path | None, quiet: bool,
             fail_on: tuple[str, ...], write: bool,
-            undo: bool, only: tuple[str, ...], budget: float, pipeline_only: bool, **options: Any) -> int:  # fmt: skip  # noqa: ANN401
+            undo: bool, only: tuple[str, ...], budget: float | None, pipeline_only: bool, **options: Any) -> int:  # fmt: skip  # noqa: ANN401
     """Run SCRIPT, try changes to its input pipeline, and keep those that are measured to be faster.
 
     SCRIPT is a script or `-m MODULE`; the arguments after it are passed to it. No file is changed without --write.
     """
     from advisor.commands.runs import say_pruned
+    from advisor.host.calibration.proof import DEFAULT_BUDGET_S, TRIALS_S
     from advisor.prove.budget import check_budget
     from advisor.workflows.analyze import load
     from advisor.workflows.fix import fix
@@ -105,14 +105,15 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     check_rule_names("--only", only, [loaded.id for loaded in rules])
     if only:  # another rule may propose the same change, and the report would attribute it to that rule
         rules = [loaded for loaded in rules if loaded.id in only]
-    fix_request = FixRequest(request, budget, only, pipeline_only, is_to_be_written=write, as_if=as_if)
+    budget_s, trials_s = (DEFAULT_BUDGET_S.value, TRIALS_S.value) if budget is None else (budget, None)
+    fix_request = FixRequest(request, budget_s, trials_s, only, pipeline_only, is_to_be_written=write, as_if=as_if)
     if not quiet:
         _note_late_options(args)
-    check_budget(budget)
+    check_budget(budget_s)
     check_writable(fix_request)
     if not quiet:
         click.echo(announcement(fix_request), err=True)
-    with progress_bar(quiet or request.show_output, budget) as on_progress:
+    with progress_bar(quiet or request.show_output, budget_s) as on_progress:
         result = fix(fix_request, rules, settings, on_progress)
     report, refusal = _write(result, request) if write and not result.is_interrupted else (result.report, None)
     problem = _keep(report)

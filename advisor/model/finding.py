@@ -375,6 +375,8 @@ class Finding:
     """Unified one-hunk diff, filled in by the engine from the fix and the user's source."""
     code: str = ""
     """Code to start from, for advice that no edit of a call can express; of a hint, what to write, in one line."""
+    trade: str = ""
+    """What a change that gains about as much would cost, as a sentence for the result of a proof; empty if there is none."""
     over_run: RunGain | None = None
     """The effect on a whole run, filled in by the engine; None without a prediction."""
     prove_command: str = ""

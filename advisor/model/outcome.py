@@ -109,7 +109,7 @@ class FixOutcome:
     is_of_step: bool = False
     """Whether it changes the training step and not the data."""
     loss: LossDeviation | None = None
-    """For a change of the training step; None if the loss is unknown (outside Keras)."""
+    """For a change of the training step; None if the loss is unknown."""
 
 
 @dataclass(frozen=True, slots=True)

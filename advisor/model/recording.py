@@ -353,7 +353,11 @@ class Recording:
     compiles: tuple[CompileCall, ...] = ()
     """The calls of `compile` of Keras models, the first few of them."""
     losses: tuple[tuple[int, float | None], ...] = ()
-    """Of the first batches of the first `fit`: (batches so far, Keras' mean loss over them; None if it is not finite)."""
+    """Of the first batches of the first `fit`, or of the first steps of another loop: (batches so far, the mean loss over them;
+    None if it is not finite). Of `fit`, it is Keras' mean."""
+    loss_source: str = "keras"
+    """Where the losses were seen: `keras`, `gradient` (differentiated outside a tf.function), `returned` (by a tf.function that
+    takes a gradient). Losses of different kinds cannot be compared."""
     product: Product | None = None
     """The largest product of the trained Keras model; None if it is unknown."""
     product_times: ProductTimes | None = None

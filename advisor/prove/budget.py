@@ -40,6 +40,8 @@ class Budget:
     began: float
     """Start of the run, as a time of `clock`."""
     clock: Clock = time.monotonic
+    trials_s: float | None = None
+    """Longest time of trials on the pipeline alone if the whole script is measured afterwards; None: what the budget leaves."""
 
     @property
     def analysis_end(self) -> float:
@@ -50,6 +52,11 @@ class Budget:
     def end(self) -> float:
         """Deadline of everything, on `clock`."""
         return self.began + self.seconds - min(LONGEST_END_S.value, END_SHARE.value * self.seconds)
+
+    @property
+    def longer(self) -> str:
+        """A budget that is twice as long, as a value of `--budget`."""
+        return _rounded(2 * self.seconds)
 
     @property
     def spent_s(self) -> float:
@@ -69,6 +76,18 @@ class Budget:
         text_end = self.end - startup_s
         end = text_end - reserved_s
         return end if self._fits_trial(end, startup_s) else text_end
+
+    def trials_end(self, pipeline_end: float, startup_s: float) -> float:
+        """Return the time by which trials are to end, given the one by which they must: `trials_s` from now, if a trial fits.
+
+        Args:
+            pipeline_end: As `pipeline_end` returns it.
+            startup_s: Seconds from the script's start to its first element.
+        """
+        if self.trials_s is None:
+            return pipeline_end
+        end = min(pipeline_end, self.clock() + self.trials_s)
+        return end if self._fits_trial(end, startup_s) else pipeline_end
 
     def why_no_trial(self, end: float, startup_s: float) -> str:
         """Return a sentence if not even one trial fits before `end`, else an empty string."""

@@ -74,6 +74,8 @@ class RunSteps:
     """Batches per step: Keras' `steps_per_execution`."""
     losses: tuple[tuple[int, float], ...] = ()
     """As in `Recording`; NaN if a loss is not finite."""
+    loss_source: str = "keras"
+    """As in `Recording`."""
     data: tuple[tuple[str, str], ...] = ()
     """(method, element spec) of the calls that make the main consumer's dataset, last one first."""
     other_loops: tuple[LoopSteps, ...] = ()
@@ -270,6 +272,7 @@ def steps_of(recording: Recording, is_with_gaps: bool = False) -> RunSteps | Non
         rows=_rows_of(recording),
         batches=_batches_of(recording),
         losses=tuple((batches, math.nan if loss is None else loss) for batches, loss in recording.losses),
+        loss_source=recording.loss_source,
         data=_data_of(recording),
         other_loops=tuple(_other_loops(recording, start[0])),
     )

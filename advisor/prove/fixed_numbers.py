@@ -175,10 +175,12 @@ def _is_left_to_script(attempt: Attempt, methods: Mapping[str, str]) -> bool:
 
 
 def _rate_of(loop: LoopResult) -> float | None:
-    """Elements per second of the pipeline alone with all changes, or with the latest one that was measured."""
+    """Elements per second of the pipeline alone with all changes: of the latest trial that was kept, or that was measured."""
     if loop.total is not None and loop.total.rate_after:
         return loop.total.rate_after
-    return next((attempt.trial.rate_after for attempt in reversed(loop.attempts) if attempt.trial.rate_after), None)
+    measured = [attempt for attempt in reversed(loop.attempts) if attempt.trial.rate_after]
+    chosen = next((attempt for attempt in measured if attempt.is_kept), next(iter(measured), None))
+    return None if chosen is None else chosen.trial.rate_after
 
 
 def _with_findings(loop: LoopResult, numbered: Mapping[int, Finding]) -> LoopResult:

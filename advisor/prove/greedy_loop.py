@@ -16,21 +16,19 @@ from pathlib import Path
 from typing import Protocol
 
 from advisor.capture.request import RESULT, Progress
-from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.host.calibration.proof import MAX_ATTEMPTS, MIN_GAIN
 from advisor.model.calls import Call
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit, Finding, Safety, StepEdit
 from advisor.model.outcome import Report
-from advisor.model.pipeline import Analysis
 from advisor.model.proof import FixedNumbers
 from advisor.model.termination import is_interrupt
 from advisor.prove.result_lines import line_of_trial
+from advisor.prove.search_limits import NO_LIMITS, SearchLimits
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
 from advisor.rewrite.fix_plan import combine
 
 SAFETY_ORDER = tuple(Safety)
-_MORE_TIME = "A longer budget allows more."
 
 
 class Session(Protocol):
@@ -104,11 +102,21 @@ class _State:
     is_asked: Callable[[Finding], bool]
     clock: Callable[[], float]
     longest_trial_s: float
+    limits: SearchLimits
     kept: list[Finding] = field(default_factory=list)
     attempts: list[Attempt] = field(default_factory=list)
     tried: set[tuple[Edit | StepEdit, ...]] = field(default_factory=set)
     proposed: Sequence[Finding] = ()
     """The latest proposals."""
+    latest: Trial | None = None
+    """The trial of the latest kept fix."""
+
+    def is_worth(self, finding: Finding) -> bool:
+        """Whether the fix is to be tried on top of those already kept."""
+        if self.latest is None or self.is_asked(finding):
+            return True
+        gain = self.limits.gain_left(self.latest, finding)
+        return gain is None or gain >= 1 + MIN_GAIN.value
 
     @property
     def edits(self) -> tuple[Edit, ...]:
@@ -117,7 +125,7 @@ class _State:
     @property
     def expected_s(self) -> float:
         """Seconds for another trial and, if it becomes necessary, for measuring all changes together."""
-        return self.longest_trial_s * (2 if self.kept else 1)
+        return self.longest_trial_s * (2 if self.kept and self.limits.needs_total(self.edits) else 1)
 
 
 def edits_of(findings: Sequence[Finding], calls: Mapping[str, Call]) -> tuple[Edit, ...]:
@@ -143,7 +151,7 @@ def prove_fixes(
     analyse: Callable[[Path], Report],
     deadline: float,
     on_progress: Callable[[Progress], None],
-    is_enough: Callable[[Trial], bool] = lambda trial: False,
+    limits: SearchLimits = NO_LIMITS,
     is_asked: Callable[[Finding], bool] = lambda finding: False,
     least_trial_s: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
@@ -158,7 +166,7 @@ def prove_fixes(
         analyse: Analyses a run folder of the session.
         deadline: A time of `clock`.
         on_progress: Called with progress messages.
-        is_enough: Called after each kept fix; whether more speed would be of no use.
+        limits: When the search ends before the deadline.
         is_asked: Whether the user requested the fix, so that it is kept even if its effect on the data is undecided.
         least_trial_s: Minimum seconds of a trial. If 0, a trial may start until the deadline and is then finished. Otherwise it
             starts only if a trial as long as the longest so far, plus measuring all changes together if some are kept, ends
@@ -171,9 +179,9 @@ def prove_fixes(
     Raises:
         LoopInterrupted: Ctrl-C.
     """
-    state = _State(calls, is_asked, clock, least_trial_s)
+    state = _State(calls, is_asked, clock, least_trial_s, limits)
     try:
-        stopped = _search(session, report, state, propose, analyse, deadline, on_progress, is_enough)
+        stopped = _search(session, report, state, propose, analyse, deadline, on_progress)
         return _conclude(session, state, stopped, on_progress)
     except KeyboardInterrupt as error:
         if not is_interrupt(error):
@@ -201,15 +209,14 @@ def _search(
     analyse: Callable[[Path], Report],
     deadline: float,
     on_progress: Callable[[Progress], None],
-    is_enough: Callable[[Trial], bool],
 ) -> str:
     """Try fixes, and return why the search has ended before everything was tried; empty if it has not."""
-    clock = state.clock
+    clock, limits = state.clock, state.limits
     proposed = state.proposed = propose(report, ())
     stopped = ""
     while finding := _next(proposed, state):
         if clock() + state.expected_s >= deadline:
-            stopped = f"The time for trials was used up; not tried: {_titles(proposed, state)}. {_MORE_TIME}"
+            stopped = f"The time for trials was used up; not tried: {_titles(proposed, state)}. {limits.more_time}"
             break
         if len(state.attempts) >= MAX_ATTEMPTS.value:
             stopped = f"The limit of {MAX_ATTEMPTS.value} fixes was reached; not tried: {_titles(proposed, state)}."
@@ -231,13 +238,14 @@ def _search(
             break
         if not attempt.is_kept:
             continue
-        if is_enough(attempt.trial):
+        state.latest = attempt.trial
+        if limits.is_enough(attempt.trial):
             stopped = (
                 "The pipeline alone is now so much faster than the training that further changes would gain nothing."
             )
             break
         if clock() + state.expected_s >= deadline:
-            stopped = f"The time for trials was used up before the search for further changes. {_MORE_TIME}"
+            stopped = f"The time for trials was used up before the search for further changes. {limits.more_time}"
             break
         on_progress(Progress("analysing", text="the changed pipeline"))
         try:
@@ -245,15 +253,24 @@ def _search(
         except AdvisorError as error:
             stopped = f"The changed pipeline could not be analysed: {error}"
             break
+    if not stopped and (left := _untried(proposed, state)):
+        titles = "; ".join(finding.title for finding in left)
+        stopped = (
+            f"Not tried: {titles}, as a training step could gain less than {MIN_GAIN.value:.0%} more. {limits.try_small}"
+        ).strip()
     return stopped
 
 
 def _next(proposed: Sequence[Finding], state: _State) -> Finding | None:
-    return next((finding for finding in proposed if finding.fix and finding.fix.changes not in state.tried), None)
+    return next((finding for finding in _untried(proposed, state) if state.is_worth(finding)), None)
+
+
+def _untried(proposed: Sequence[Finding], state: _State) -> list[Finding]:
+    return [finding for finding in proposed if finding.fix and finding.fix.changes not in state.tried]
 
 
 def _titles(proposed: Sequence[Finding], state: _State) -> str:
-    return "; ".join(finding.title for finding in proposed if finding.fix and finding.fix.changes not in state.tried)
+    return "; ".join(finding.title for finding in _untried(proposed, state))
 
 
 def _try(session: Session, finding: Finding, state: _State, on_progress: Callable[[Progress], None]) -> Attempt:
@@ -288,6 +305,8 @@ def _conclude(session: Session, state: _State, stopped: str, on_progress: Callab
         if len(state.kept) == 1 and state.attempts and (alone := _first_trial(state.attempts)) is not None:
             total = alone  # already measured against the original
             break
+        if not state.limits.needs_total(state.edits):
+            break  # the whole script measures them; their elements were compared in the latest trial that was kept
         on_progress(Progress("proving", text="all changes together"))
         try:
             total = session.total(state.edits, safety_of(state.kept))
@@ -331,18 +350,3 @@ def _why_not(total: Trial) -> str:
     if total.verdict == BROKEN:
         return "with it the elements differ from those of the script"
     return total.note.rstrip(".") or "with it all changes together are not proved faster than the unchanged script"
-
-
-def is_enough(analysis: Analysis, trial: Trial) -> bool:
-    """Whether more speed would gain nothing.
-
-    True if the pipeline alone needs less than `MIN_GAIN` of the training's own time per element, so that further changes would
-    gain less than that even if pipeline and training shared every core.
-    """
-    verdict = analysis.verdict
-    if verdict.steps is None or verdict.steps.count < MIN_VERDICT_STEPS.value:
-        return False
-    if verdict.input_wait_share is None or not trial.rate_after:
-        return False
-    own_s = verdict.steps.mean_ns * (1 - verdict.input_wait_share) / 1e9
-    return own_s > 0 and 1 / trial.rate_after < MIN_GAIN.value * own_s

@@ -1,7 +1,7 @@
 """Compares the losses of the first batches without and with a change, as alternating runs of the whole script recorded them.
 
 In: the runs of both sides.  Out: the curves side by side, and how far they are apart, beside how far runs of the unchanged script
-are apart. Keras reports the mean over the batches of the epoch so far, which is what is compared.
+are apart. What is compared is the mean over the batches so far, as Keras reports it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,14 @@ from advisor.prove.end_to_end import RunSteps
 
 
 def loss_curve(before: Sequence[RunSteps], after: Sequence[RunSteps]) -> tuple[LossPoint, ...]:
-    """Return the medians over the runs, for each number of batches whose loss all runs know; empty if there is none."""
+    """Return the medians over the runs, for each number of batches whose loss all runs know.
+
+    Returns:
+        The points; empty if there is none, or if the losses were not seen at the same place: what a step differentiates need not
+        be what it returns.
+    """
+    if len({run.loss_source for run in (*before, *after)}) > 1:
+        return ()
     old, new = ([dict(run.losses) for run in runs] for runs in (before, after))
     if not old or not new:
         return ()

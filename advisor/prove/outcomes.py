@@ -60,7 +60,7 @@ def outcome_of(
         verdict=trial.verdict,
         is_applied=is_applied,
         title=finding.title,
-        note=" ".join(note for note in (shared, trial.note) if note),
+        note=" ".join(note for note in (shared, trial.note, finding.trade if is_applied else "") if note),
         memory_before_bytes=trial.memory_before_bytes,
         memory_after_bytes=trial.memory_after_bytes,
         is_undecided=trial.is_undecided,

@@ -91,6 +91,9 @@ class ProofSession:
         that hung."""
         self.notes: tuple[str, ...] = ()
         """Sentences on writes that could not be redirected; known at the end of the session."""
+        self.trials_end: float | None = None
+        """Time of the monotonic clock by which a trial is to end, if that is before the end of the session: less time for filling
+        its caches and for its turns, but at least the turns that a result needs."""
         self._deadline = 0.0
         self._process = analysed
         self._hangs = 0
@@ -136,7 +139,8 @@ class ProofSession:
             claimed: The claimed effect of all these edits on the data.
             predicted_memory_bytes: Additional memory predicted for the candidate.
         """
-        seconds = max(1.0, min(TRIAL_S.value, self._deadline - time.monotonic()))
+        end = self._deadline if self.trials_end is None else min(self._deadline, self.trials_end)
+        seconds = max(1.0, min(TRIAL_S.value, end - time.monotonic()))
         request = TryFix(edits_to_json(current), edits_to_json(candidate), claimed, predicted_memory_bytes, seconds)
         try:
             return self._ask(request, Tried).trial

@@ -24,7 +24,7 @@ from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
 _FAILED = "before anything was measured: "
 """What precedes the user's error in the sentence on a script that failed."""
 _UNTOUCHED = "The training reads the dataset of the same calls, with the same element spec; elements were not compared."
-_UNKNOWN_LOSS = "The loss was not compared, as it is only known in Keras' fit."
+_UNKNOWN_LOSS = "The loss was not compared, as the runs do not show it."
 
 
 def to_be_tried(findings: Sequence[Finding]) -> tuple[Attempt, ...]:
@@ -111,7 +111,8 @@ def _problem(alone: EndToEnd, has_other_batches: bool) -> str:
             return "With the change, the training's dataset is made by other calls."
         (method, was), (_, now) = other
         return f"With the change, {method} of the training's dataset emits {now} instead of {was}."
-    if any(not math.isfinite(loss) for run in alone.after for _, loss in run.losses):
+    is_same_loss = len({run.loss_source for run in (*alone.before, *alone.after)}) == 1
+    if is_same_loss and any(not math.isfinite(loss) for run in alone.after for _, loss in run.losses):
         is_new = all(math.isfinite(loss) for run in alone.before for _, loss in run.losses)
         return "With the change, the loss is not a finite number." if is_new else ""
     return ""

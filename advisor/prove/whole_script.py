@@ -187,16 +187,24 @@ class WholeScript:
         verdict = self.text_check.check(self._edits_of(findings), patch)
         return verdict.note if verdict.is_broken else ""
 
-    def seconds_to_reserve(self, findings: Sequence[Finding]) -> float:
+    def seconds_to_reserve(self, findings: Sequence[Finding], least_trials_s: float | None = None) -> float:
         """Estimate the seconds to prove any of these fixes, in the fewest runs if there is no time for more.
 
-        0 if even those exceed `BUDGET_SHARE` of the remaining budget.
+        Args:
+            findings: The proposed fixes.
+            least_trials_s: Seconds that trials need at least; None: the rest of `BUDGET_SHARE`.
+
+        Returns:
+            The seconds; 0 if even the fewest runs leave too little time for trials.
         """
         runs_s = [self._windows.least_run_s]
         for finding in findings:
             with suppress(UnknownEpoch, ValueError):
                 runs_s.append(self._windows.of(self._edits_of([finding])).run_s)
-        limit_s = BUDGET_SHARE.value * (self._deadline - self._clock())
+        left_s = self._deadline - self._clock()
+        limit_s = BUDGET_SHARE.value * left_s
+        if least_trials_s is not None:
+            limit_s = max(limit_s, left_s - least_trials_s)
         needs_s = (2 * pairs * max(runs_s) for pairs in (EXPECTED_PAIRS.value, MIN_PAIRS))
         return next((need_s for need_s in needs_s if need_s <= limit_s), 0.0)
 

@@ -88,7 +88,7 @@ class ChangeProof(Object, frozen=True):
     before: Side
     after: Side
     losses: Sequence[LossPoint]
-    """Of the whole script, where the training reads exactly the same elements and Keras reports losses; else empty."""
+    """Of the whole script, where the training reads exactly the same elements and its losses are known; else empty."""
     loss: LossDeviation | None
     """How far they are apart; null if they are unknown."""
     runs: Count

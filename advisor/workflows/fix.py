@@ -17,11 +17,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.capture.request import CaptureRequest
+from advisor.host.calibration.proof import LEAST_TRIAL_S
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.outcome import Report
 from advisor.model.termination import is_interrupt
@@ -33,6 +35,7 @@ from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult, inte
 from advisor.prove.held_analysis import HeldAnalysis
 from advisor.prove.proposals import Proposals
 from advisor.prove.proved_text import with_proved_text
+from advisor.prove.search_limits import SearchLimits, gain_left, is_enough
 from advisor.prove.step_trials import to_be_tried
 from advisor.prove.text_check import TextCheck
 from advisor.prove.trial.trial_result import REFUSED, Trial
@@ -46,6 +49,10 @@ from advisor.workflows.fix_request import FixRequest, FixResult, check_writable
 if TYPE_CHECKING:
     from advisor.engine import LoadedRule
     from advisor.model.settings import Settings
+
+
+_LEAST_TRIALS = 3
+"""Trials for which there is time at least if the budget is not given: one may have to fill a cache first."""
 
 
 def fix(request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress) -> FixResult:
@@ -69,6 +76,18 @@ def fix(request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on
     if request.is_pipeline_only or request.as_if is not None:
         return PipelineFixing(request, rules, settings, on_progress).run()
     return _ScriptFixing(request, rules, settings, on_progress).run()
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """When the work on the pipeline alone ends; times of the monotonic clock."""
+
+    trials: float
+    """Trials of single changes are expected to end by then."""
+    pipeline: float
+    """So is everything on the pipeline alone, to leave time for the whole script."""
+    limit: float
+    """Whatever still runs is stopped."""
 
 
 class _ScriptFixing(FixPhases):
@@ -101,12 +120,14 @@ class _ScriptFixing(FixPhases):
         whole = WholeScript(capture_request, report.analysis, proposals, startup_s, self._budget.end, self._on_progress)
         loop = LoopResult()
         if not all(finding.is_of_step for finding in candidates):
-            deadline = self._budget.pipeline_end(whole.seconds_to_reserve(candidates), startup_s)
-            no_time = self._budget.why_no_trial(deadline, startup_s)
+            least_s = startup_s + _LEAST_TRIALS * LEAST_TRIAL_S.value if self._request.trials_s is not None else None
+            pipeline_end = self._budget.pipeline_end(whole.seconds_to_reserve(candidates, least_s), startup_s)
+            no_time = self._budget.why_no_trial(pipeline_end, startup_s)
             if no_time:
                 return self._conclude(report, proposals, LoopResult(stopped_because=no_time), None)
+            ends = _Ends(self._budget.trials_end(pipeline_end, startup_s), pipeline_end, self._budget.end - startup_s)
             with self._phase("trials"):
-                loop = self._try_on_dataset(report, proposals, deadline, self._budget.end - startup_s, analysis)
+                loop = self._try_on_dataset(report, proposals, ends, analysis, whole)
             if loop.is_interrupted:
                 return self._conclude(report, proposals, loop, None)
         analysis.end()  # its memory and its accelerator are needed
@@ -137,12 +158,12 @@ class _ScriptFixing(FixPhases):
             return interrupted(loop, "before the changed text was checked"), None
 
     def _try_on_dataset(
-        self, report: Report, proposals: Proposals, deadline: float, limit: float, analysis: HeldAnalysis
+        self, report: Report, proposals: Proposals, ends: _Ends, analysis: HeldAnalysis, whole: WholeScript
     ) -> LoopResult:
         """Run the greedy loop on the dataset that the training consumes; without a session, refuse every fix.
 
-        Trials that are not expected to end before the deadline are not begun. One that still runs then may go on up to the limit:
-        without it, the whole script has nothing to prove.
+        Trials that are not expected to end in time are not begun. One that still runs then may go on up to the limit: without it,
+        the whole script has nothing to prove.
         """
         main = report.analysis.main
         consumed = consumed_call(report.analysis, main) if main is not None else None
@@ -153,7 +174,9 @@ class _ScriptFixing(FixPhases):
             with ExitStack() as stack:
                 folder = stack.enter_context(temporary_folder("fix"))
                 lost = calls_with_lost_caches(report.analysis, main) if main is not None else frozenset[str]()
-                session = self._session(folder, consumed, report.analysis.calls, limit, lost, analysed=analysis.take())
+                session = self._session(
+                    folder, consumed, report.analysis.calls, ends.limit, lost, analysed=analysis.take()
+                )
                 stack.callback(self._collect_facts, session)
                 try:
                     stack.enter_context(session)
@@ -161,8 +184,10 @@ class _ScriptFixing(FixPhases):
                     raise
                 except AdvisorError as error:  # the whole script may still be run
                     return self._all_refused(report, proposals, str(error))
-                loop = self._loop(session, report, proposals, deadline)
-                loop = self._with_cheapest(session, loop, report, proposals, deadline)
+                if ends.trials < ends.pipeline:
+                    session.trials_end = ends.trials
+                loop = self._loop(session, report, proposals, ends.trials, self._limits(report, whole))
+                loop = self._with_cheapest(session, loop, report, proposals, ends.pipeline)
                 self._read_calls(session, loop, proposals)
                 return loop
         except LoopInterrupted as stop:
@@ -171,6 +196,15 @@ class _ScriptFixing(FixPhases):
             if not is_interrupt(error):
                 raise
             return interrupted(loop, "before all changes were tried")
+
+    def _limits(self, report: Report, whole: WholeScript) -> SearchLimits:
+        return SearchLimits(
+            is_enough=partial(is_enough, report.analysis),
+            gain_left=partial(gain_left, report.analysis),
+            needs_total=lambda edits: whole.window_of(edits) is None,
+            more_time=f"`{self._request.command('--budget', self._budget.longer)}` allows more.",
+            try_small=f"`{self._request.command('--pipeline-only')}` tries everything.",
+        )
 
     def _all_refused(self, report: Report, proposals: Proposals, why: str) -> LoopResult:
         self._notes.append(why)

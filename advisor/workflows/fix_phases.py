@@ -26,13 +26,14 @@ from advisor.prove.budget import Budget
 from advisor.prove.carried_state import with_state_of
 from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.fixed_numbers import with_cheapest
-from advisor.prove.greedy_loop import LoopResult, edits_of, is_enough, prove_fixes
+from advisor.prove.greedy_loop import LoopResult, edits_of, prove_fixes
 from advisor.prove.held_process import HeldProcess
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.phase_times import PhaseTimes
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
 from advisor.prove.script_windows import ScriptWindow
+from advisor.prove.search_limits import SearchLimits
 from advisor.prove.text_check import TextCheck
 from advisor.rewrite.apply.writable import uncommitted
 from advisor.rewrite.fix_plan import is_seeded
@@ -55,7 +56,7 @@ class FixPhases:
         self, request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
     ) -> None:
         self._request, self._rules, self._settings, self._on_progress = request, rules, settings, on_progress
-        self._budget = Budget(request.budget_s, time.monotonic())
+        self._budget = Budget(request.budget_s, time.monotonic(), trials_s=request.trials_s)
         self._began_ns = file_time_ns()
         self._runs = self._runs_of_session = 0
         self._notes: list[str] = []
@@ -121,7 +122,9 @@ class FixPhases:
             lost=lost, as_if_step_ns=as_if_step_ns, analysed=analysed,
         )  # fmt: skip
 
-    def _loop(self, session: ProofSession, report: Report, proposals: Proposals, deadline: float) -> LoopResult:
+    def _loop(
+        self, session: ProofSession, report: Report, proposals: Proposals, deadline: float, limits: SearchLimits
+    ) -> LoopResult:
         return prove_fixes(
             session,
             report,
@@ -130,7 +133,7 @@ class FixPhases:
             lambda path: analyze_run(with_state_of(report.analysis, path), self._rules, self._settings),
             deadline,
             self._on_progress,
-            partial(is_enough, report.analysis) if not self._request.is_pipeline_only else lambda trial: False,
+            limits,
             proposals.is_asked,
             LEAST_TRIAL_S.value,
         )

@@ -10,15 +10,18 @@ from __future__ import annotations
 import shutil
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from advisor.model.errors import AdvisorError, OutOfTime
+from advisor.model.outcome import Report
 from advisor.model.run_folder import new_run_folder
 from advisor.model.units import format_ns
 from advisor.prove.greedy_loop import LoopInterrupted, LoopResult, edits_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
 from advisor.prove.proved_text import with_proved_text
+from advisor.prove.search_limits import SearchLimits, is_enough
 from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.analyze import analyze_run
 from advisor.workflows.as_if_step import Imagined, imagined
@@ -61,7 +64,7 @@ class PipelineFixing(FixPhases):
                         loop = LoopResult()
                     else:
                         with self._phase("trials"):
-                            loop = self._loop(session, report, proposals, deadline)
+                            loop = self._loop(session, report, proposals, deadline, self._limits(report))
                             loop = self._with_cheapest(session, loop, report, proposals, deadline)
                             self._read_calls(session, loop, proposals)
                             wait_after = self._wait_at_the_end(session, loop, proposals) if step_ns else None
@@ -80,6 +83,12 @@ class PipelineFixing(FixPhases):
             )
             waits = (report.analysis.verdict.input_wait_share, wait_after) if step_ns else (None, None)
             return self._conclude(report, proposals, loop, None, waits)
+
+    def _limits(self, report: Report) -> SearchLimits:
+        more_time = f"--budget {self._budget.longer} allows more."
+        if self._request.is_pipeline_only:
+            return SearchLimits(more_time=more_time)
+        return SearchLimits(partial(is_enough, report.analysis), more_time=more_time)
 
     def _imagined_step(self) -> Imagined:
         """The imagined step; its length is 0 if none is asked for."""

@@ -5,10 +5,12 @@ In: nothing.  Out: `FixRequest`, `FixResult`, and what is said and checked befor
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from advisor.capture.request import files_sentence
+from advisor.host.calibration.proof import DEFAULT_BUDGET_S
 from advisor.model.errors import AdvisorError
 from advisor.model.outcome import Report
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
@@ -23,8 +25,10 @@ class FixRequest:
     """A script to fix, and the limits."""
 
     script: Request
-    budget_s: float = 600.0
+    budget_s: float = DEFAULT_BUDGET_S.value
     """Wall time of the whole command in seconds; whatever still runs at its end is stopped (`advisor.prove.budget`)."""
+    trials_s: float | None = None
+    """Longest time of trials on the pipeline alone before the whole script is measured; None: what the budget leaves."""
     only: tuple[str, ...] = ()
     """Ids of the rules whose fixes are tried; empty for all."""
     is_pipeline_only: bool = False
@@ -33,6 +37,14 @@ class FixRequest:
     """Proved changes will be written, so changes to unwritable files are not tried."""
     as_if: AsIf | None = None
     """An imagined training step, which the pipeline is to feed; implies `is_pipeline_only`."""
+
+    def command(self, *options: str) -> str:
+        """Return the command for the same script and changes, with other options."""
+        script = self.script
+        target = ["-m", script.module] if script.module else [str(script.path)]
+        permitted = [word for level in script.allow for word in ("--allow", level)]
+        only = [word for rule in self.only for word in ("--only", rule)]
+        return shlex.join(["advisor", "fix", *options, *permitted, *only, *target, *script.args])
 
 
 @dataclass(frozen=True, slots=True)

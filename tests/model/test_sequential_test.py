@@ -105,6 +105,25 @@ def test_a_clear_gain_takes_few_pairs_and_a_small_one_is_found_too():
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("share", [0.8, 1.25])
+def test_a_first_pair_under_other_conditions_errs_no_more_and_costs_more_pairs(share):
+    """The first run of one side is made when the data are not in memory yet, or minutes before the other one."""
+
+    def steady(draw):
+        return np.exp(draw.normal(0, 0.03, (MAX_PAIRS, 2)))
+
+    def late(draw):
+        times = steady(draw)
+        times[0, 1] *= share
+        return times
+
+    clear = [decision for decision, _ in simulated(late) if decision.reason == CLEAR]
+    assert len(clear) / RUNS <= 0.022
+    pairs, usual = (np.mean([count for _, count in simulated(kind, 1.3)]) for kind in (late, steady))
+    assert pairs - usual > 0.5  # a pair has two runs; one would be saved
+
+
+@pytest.mark.long
 def test_identical_scripts_do_not_take_all_pairs():
     counts = [count for _, count in simulated(_normal)]
     assert np.mean(counts) < 6

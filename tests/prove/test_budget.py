@@ -12,8 +12,17 @@ import pytest
 from advisor.capture.launch import capture
 from advisor.capture.request import CaptureRequest
 from advisor.cli import main
-from advisor.host.calibration.proof import LEAST_TRIAL_S, MIN_BUDGET_S
+from advisor.host.calibration.proof import (
+    DEFAULT_BUDGET_S,
+    EXPECTED_PAIRS,
+    LEAST_TRIAL_S,
+    MIN_BUDGET_S,
+    NUMBERS_S,
+    TRIAL_S,
+    TRIALS_S,
+)
 from advisor.model.errors import AdvisorError, OutOfTime
+from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
 from advisor.model.sequential_test import LOOKS, interval_at
 from advisor.prove import end_to_end
@@ -23,8 +32,12 @@ from advisor.prove.compare_runs import verdict_of
 from advisor.prove.end_to_end import RunSteps, measure_end_to_end
 from advisor.prove.greedy_loop import prove_fixes
 from advisor.prove.outcomes import is_proved
+from advisor.prove.proof_session import ProofSession
 from advisor.prove.result_lines import line_of_whole
-from advisor.prove.trial.trial_result import FASTER, REFUSED, SAME
+from advisor.prove.trial.messages import Tried
+from advisor.prove.trial.trial_result import FASTER, REFUSED, SAME, Trial
+from advisor.workflows.analyze import Request
+from advisor.workflows.fix_request import FixRequest
 from tests.prove.test_greedy_loop import CACHE, FETCH, MAP, Arithmetic, Report, kept
 
 STUBBORN = """import os, signal, sys, time
@@ -81,6 +94,70 @@ def test_the_whole_script_keeps_its_share_unless_that_leaves_no_trial():
     budget = Budget(600, 100.0, Clock())
     assert budget.pipeline_end(200, startup_s=5) == budget.end - 5 - 200
     assert budget.pipeline_end(590, startup_s=5) == budget.end - 5
+
+
+def test_trials_end_early_if_no_budget_was_asked_for():
+    clock = Clock()
+    budget = Budget(300, 100.0, clock, trials_s=75)
+    clock.now = 130
+    assert budget.trials_end(250.0, startup_s=5) == 130 + 75
+    assert budget.trials_end(180.0, startup_s=5) == 180
+    assert budget.trials_end(250.0, startup_s=70) == 250  # not even one trial would fit
+    assert Budget(300, 100.0, clock).trials_end(250.0, startup_s=5) == 250
+    assert (Budget(300, 100.0).longer, Budget(45, 100.0).longer) == ("10min", "90s")
+
+
+def test_the_usual_budget_holds_the_whole_proof_of_a_script_that_starts_in_five_seconds():
+    """Analysis 30 s, trials, numbers, and six pairs of runs of 12 s; trials leave time for eight runs by themselves."""
+    budget = Budget(DEFAULT_BUDGET_S.value, 0.0, lambda: 30.0, trials_s=TRIALS_S.value)
+    pipeline_end = budget.pipeline_end(2 * EXPECTED_PAIRS.value * 12.0, startup_s=5)
+    trials_end = budget.trials_end(pipeline_end, startup_s=5)
+    assert trials_end == 30 + TRIALS_S.value
+    assert trials_end + NUMBERS_S.value <= pipeline_end
+    assert trials_end + NUMBERS_S.value + 2 * 6 * 12.0 <= budget.end
+
+
+class Clocked:
+    """Answers what a held script is asked, and notes how long a trial may take."""
+
+    def __init__(self):
+        self.seconds = []
+
+    def ask(self, request, wanted, silence_s):
+        self.seconds.append(request.seconds)
+        return Tried(Trial(SAME))
+
+
+def test_a_trial_takes_no_longer_than_the_trials_may(tmp_path):
+    session = ProofSession(CaptureRequest(tmp_path, Path("train.py")), None, 1000.0, lambda progress: None)
+    session._deadline, session._process = time.monotonic() + 1000, Clocked()
+    session.try_fix((), (), Safety.EXACT)
+    session.trials_end = time.monotonic() + 40
+    session.try_fix((), (), Safety.EXACT)
+    usual, short = session._process.seconds
+    assert usual == TRIAL_S.value and 30 < short <= 40
+
+
+@pytest.mark.parametrize(("options", "seconds", "trials_s"), [([], 300.0, 75.0), (["--budget", "5min"], 300.0, None)])
+def test_a_budget_that_is_given_is_divided_as_before(options, seconds, trials_s, tmp_path, monkeypatch):
+    asked = []
+
+    def fix(request, *rest):
+        asked.append(request)
+        raise AdvisorError("Enough.")
+
+    monkeypatch.setattr("advisor.workflows.fix.fix", fix)
+    script = tmp_path / "train.py"
+    script.write_text("")
+    assert main(["fix", "--quiet", *options, str(script)]) == 2
+    assert [(request.budget_s, request.trials_s) for request in asked] == [(seconds, trials_s)]
+
+
+def test_the_command_to_go_on_with_repeats_what_was_asked_for():
+    script = Request(path=Path("my train.py"), args=("--epochs", "3"), allow=("reordered",))
+    command = FixRequest(script, only=("serial-map",)).command("--budget", "10min")
+    assert command == "advisor fix --budget 10min --allow reordered --only serial-map 'my train.py' --epochs 3"
+    assert FixRequest(Request(module="pkg.train")).command() == "advisor fix -m pkg.train"
 
 
 def prove(session, clock, seconds):

@@ -121,6 +121,14 @@ def test_much_memory_at_the_same_speed_is_one():
     assert PARALLEL.as_proposed is PARALLEL
 
 
+def test_the_rate_is_that_with_the_changes_that_are_kept():
+    """Sixteen cores make 200 elements per second; a change that was dropped made 10 000."""
+    kept = Attempt(PARALLEL, Trial(FASTER, rate_after=200.0), is_kept=True)
+    dropped = Attempt(OTHERS[4], Trial(FASTER, rate_after=10_000.0), is_kept=False)
+    found = cheapest(Held(answer(3)), LoopResult((kept, dropped), (PARALLEL,), None))
+    assert found.fixed_numbers.parallel_calls == 10
+
+
 def test_what_may_be_slower_is_not_taken():
     loop = looped(PARALLEL)
     found = cheapest(Held(answer(400, 0.95)), loop)

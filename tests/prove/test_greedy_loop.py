@@ -12,6 +12,7 @@ from advisor.model.finding import Finding, Fix, Prediction, Safety, SetArgument
 from advisor.model.outcome import Interval, Report
 from advisor.model.termination import Terminated
 from advisor.prove.greedy_loop import LoopInterrupted, LoopResult, prove_fixes, safety_of
+from advisor.prove.search_limits import SearchLimits
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, Trial
 
 ANALYSIS = None
@@ -55,9 +56,7 @@ class Arithmetic:
         return Path(*sorted(names(edits)))
 
 
-def prove(
-    session, rounds, seconds=60.0, is_enough=lambda trial: False, on_progress=lambda progress: None
-) -> LoopResult:
+def prove(session, rounds, seconds=60.0, on_progress=lambda progress: None, asked=(), **limits) -> LoopResult:
     """`rounds`: what is proposed, by the set of what is kept."""
 
     def propose(report, kept):
@@ -65,7 +64,7 @@ def prove(
 
     report = Report(ANALYSIS)
     return prove_fixes(session, report, {}, propose, lambda path: report, time.monotonic() + seconds,
-                       on_progress, is_enough)  # fmt: skip
+                       on_progress, SearchLimits(**limits), lambda finding: finding.rule in asked)  # fmt: skip
 
 
 def kept(result):
@@ -155,6 +154,50 @@ def test_enough_is_enough():
                    is_enough=lambda trial: trial.rate_after > 50)  # fmt: skip
     assert kept(result) == ["cache"]
     assert session.profiled == []
+
+
+def test_what_could_gain_too_little_is_told_and_not_tried():
+    session = Arithmetic(lambda on: 1.0 + len(on))
+    rounds = {
+        frozenset(): [CACHE],
+        frozenset({"cache"}): [FETCH, MAP],
+        frozenset({"cache", "map"}): [FETCH],
+    }
+    left = {"fetch": 1.04, "map": 1.06}
+    result = prove(
+        session, rounds, gain_left=lambda trial, finding: left[finding.rule], try_small="`advisor fix x.py` tries it."
+    )
+    assert session.tried == [
+        {"cache"},
+        {"map"},
+    ]  # before the first change is kept, the prediction is that of the training
+    assert result.stopped_because == (
+        "Not tried: Do fetch, as a training step could gain less than 5% more. `advisor fix x.py` tries it."
+    )
+
+
+@pytest.mark.parametrize("options", [{"asked": ["fetch"]}, {"gain_left": lambda trial, finding: None}])
+def test_what_is_asked_for_or_of_unknown_gain_is_tried(options):
+    session = Arithmetic(lambda on: 1.0 + len(on))
+    limits = {"gain_left": lambda trial, finding: 1.0, **options}
+    result = prove(session, {frozenset(): [CACHE], frozenset({"cache"}): [FETCH]}, **limits)
+    assert kept(result) == ["cache", "fetch"] and not result.stopped_because
+
+
+def test_without_a_total_of_its_own_the_whole_script_measures_all_changes():
+    session = Arithmetic(lambda on: 1.0 + len(on))
+    measured = []
+    session.total = lambda edits, claimed: measured.append(edits)
+    asked = []
+
+    def needs_total(edits):
+        asked.append(names(edits))
+        return False
+
+    result = prove(session, {frozenset(): [CACHE], frozenset({"cache"}): [MAP]}, needs_total=needs_total)
+    assert kept(result) == ["cache", "map"]
+    assert asked[-1] == {"cache", "map"}
+    assert not measured and result.total is None
 
 
 def test_refused_is_neither_kept_nor_the_end():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import pytest
@@ -27,6 +28,12 @@ def test_a_side_without_runs_or_losses_has_no_curve():
     for before, after in ((known, []), ([], known), (known, unknown), (unknown, known)):
         assert loss_curve(before, after) == ()
         assert loss_deviation(before, after) is None
+
+
+def test_losses_that_were_seen_at_different_places_are_not_compared():
+    known = runs({1: 1.0})
+    returned = [dataclasses.replace(run, loss_source="returned") for run in known]
+    assert loss_curve(known, returned) == () and loss_curve(returned, returned)
 
 
 @pytest.mark.parametrize(
@@ -74,3 +81,39 @@ def test_runs_that_start_with_the_same_seeds_have_the_same_losses(tmp_path):
     assert note_on(loss_deviation([first, first], [again])) == ""
     assert "the change affects the training" in note_on(loss_deviation([first, again], [other]))
     assert loss_deviation([first], [unseeded]).relative > 0.01
+
+
+LOOP = """
+import tensorflow as tf
+
+data = tf.data.Dataset.range(640).map(lambda x: (tf.cast(x, tf.float32) / 640, x)).batch(8)
+weight = tf.Variable(1.0)
+
+{decorator}
+def train_step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_mean(tf.square(weight * x - 2 * x))
+    weight.assign_sub({rate} * tape.gradient(loss, weight))
+    return {{"loss": loss, "weight": tf.identity(weight)}}
+
+for epoch in range(1000):
+    for x, _ in data:
+        train_step(x)
+"""
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_losses_of_a_loop_outside_keras_are_known(tmp_path):
+    def timed(decorator="", rate=0.01):
+        script = tmp_path / "train.py"
+        script.write_text(LOOP.format(decorator=decorator, rate=rate))
+        request = CaptureRequest(tmp_path / "run", script, warmup=5, steps=10, start_seed=START_SEED)
+        return time_run(request, lambda progress: None)
+
+    eager, traced, faster = timed(), timed("@tf.function"), timed("@tf.function", rate=0.02)
+    assert (eager.loss_source, traced.loss_source) == ("gradient", "returned")
+    assert [count for count, _ in eager.losses[:3]] == [1, 2, 3] and len(eager.losses) >= 10
+    assert dict(eager.losses)[10] == pytest.approx(dict(traced.losses)[10], rel=1e-4)
+    assert loss_curve([eager], [traced]) == ()
+    assert loss_deviation([traced], [faster]).relative > 1e-3

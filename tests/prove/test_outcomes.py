@@ -245,3 +245,12 @@ def test_the_first_line_names_the_command_that_permits_more():
     assert sentence.startswith("1 fix needs your permission: advisor fix --allow rerandomized train.py. ")
     loop = LoopResult((Attempt(first, ALONE, True),), (first,), ALONE)
     assert report_of(report, loop, None, ProofFacts()).proof.sentence.endswith(f"{report.permission}.")
+
+
+@pytest.mark.parametrize("is_applied", [True, False])
+def test_what_an_equal_variant_would_cost_is_told_with_the_change_that_is_applied(is_applied: bool) -> None:
+    report, first = advised()
+    first = replace(first, trade="A cache after batch would take 2 GiB.")
+    loop = LoopResult((Attempt(first, ALONE, is_kept=True),), (first,), ALONE)
+    (done,) = report_of(report, loop, None, ProofFacts(is_applied=is_applied)).fixes
+    assert ("A cache after batch would take 2 GiB." in done.note) is is_applied

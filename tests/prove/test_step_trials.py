@@ -90,13 +90,19 @@ def test_the_loss_is_compared_where_both_sides_know_it():
 def test_no_loss_in_common_is_no_comparison(losses):
     attempt = judged(runs(FASTER, *[replace(RUN, losses=losses)] * 3))
     assert attempt.trial.loss is None
-    assert attempt.trial.note.endswith("only known in Keras' fit.") and attempt.is_kept
+    assert attempt.trial.note.endswith("as the runs do not show it.") and attempt.is_kept
 
 
 def test_a_loss_that_is_no_number_any_more_is_no_gain():
     attempt = judged(runs(FASTER, *[replace(RUN, losses=((1, 2.0), (2, math.nan)))] * 3))
     assert (attempt.trial.verdict, attempt.is_kept) == (BROKEN, False)
     assert attempt.trial.note == "With the change, the loss is not a finite number."
+
+
+def test_what_a_function_returns_need_not_be_the_loss_that_was_differentiated_without_it():
+    other = replace(RUN, losses=((1, 2.0), (2, math.nan)), loss_source="returned")
+    attempt = judged(runs(FASTER, *[other] * 3))
+    assert attempt.is_kept and attempt.trial.loss is None
 
 
 def test_a_policy_that_reaches_into_the_pipeline_is_broken():

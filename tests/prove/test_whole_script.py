@@ -28,3 +28,11 @@ def test_trials_leave_time_for_the_runs_that_the_budget_allows(left_s: float, ru
     request = CaptureRequest(Path("unused"), Path("train.py"))
     whole = WholeScript(request, analysis, Proposals({}, None), 10.0, left_s, lambda progress: None, clock=lambda: 0.0)
     assert whole.seconds_to_reserve([]) == pytest.approx(runs * RUN_S)
+
+
+@pytest.mark.parametrize(("left_s", "runs"), [(300, 8), (150, 6), (140, 0)])
+def test_if_trials_are_short_the_whole_script_may_take_the_rest(left_s: float, runs: int) -> None:
+    analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+    request = CaptureRequest(Path("unused"), Path("train.py"))
+    whole = WholeScript(request, analysis, Proposals({}, None), 10.0, left_s, lambda progress: None, clock=lambda: 0.0)
+    assert whole.seconds_to_reserve([], 40.0) == pytest.approx(runs * RUN_S)

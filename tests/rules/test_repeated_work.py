@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -53,3 +54,33 @@ def test_work_after_a_cache(monkeypatch, saved_share, low, level, is_reported):
 def test_without_another_cache_the_likely_gain_counts(monkeypatch):
     made = pipeline(source(), map_("decode", ms=4), batch(8), repeat(), consumer_ms=1)
     assert findings(monkeypatch, made.analysis, 0.2, 1.0, "moderate") == ["Cache after batch"]
+
+
+def advice(*calls):
+    made = pipeline(source(bytes=20_000), map_("decode", ms=4, bytes=12_000), *calls, batch(8), repeat(), consumer_ms=1)
+    (found,) = [item for item in RepeatedWork().check(made.analysis) if isinstance(item, Finding)]
+    return found, {evidence.name: evidence.value for evidence in found.evidence}
+
+
+def test_of_places_that_save_as_much_the_smallest_is_chosen_and_the_trade_is_shown():
+    found, evidence = advice(map_("scale", ms=0.01, bytes=48_000))
+    assert found.title == "Cache after map(decode)"
+    assert evidence["larger_cache_bytes"] == pytest.approx(4 * evidence["cache_bytes"], rel=0.1)
+    assert re.fullmatch(
+        r"A cache after .* would save about as much \(predicted: .*\) and take [\d.]+ MiB\.", found.trade
+    )
+    assert f"are free. {found.trade}" in found.because
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        map_("scale", ms=3, bytes=48_000),  # its work is worth its memory
+        map_("scale", ms=0.01, bytes=12_000),
+        map_("scale", ms=0.01, bytes=48_000, random=True),  # no place for a cache
+    ],
+)
+def test_no_trade_is_shown_where_there_is_none(scale):
+    found, evidence = advice(scale)
+    assert "larger_cache_bytes" not in evidence and not found.trade
+    assert "about as much" not in found.because and found.because.endswith(" free.")

@@ -46,7 +46,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     folder = options.result.with_suffix(".run")
     request = Request(path=options.script.resolve(), out=folder, allow=tuple(options.allow), steps=20, warmup=5)
     rules, settings = load(request)
-    asked = fix_request.FixRequest(request, options.budget, tuple(options.only))
+    asked = fix_request.FixRequest(request, options.budget, only=tuple(options.only))
     try:
         result = fix.fix(asked, rules, settings, lambda progress: None)
     except AdvisorError as error:

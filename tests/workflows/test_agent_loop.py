@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 import textwrap
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.workflows.scripted_agent import JOURNAL, KEPT, Agent
 
+ROOT = Path(__file__).parents[2]
 START = """
 import time
 import numpy as np
@@ -98,18 +104,30 @@ def script_of(pipeline):
     return text
 
 
+def entries():
+    """The lines of the journal."""
+    return [json.loads(line) for line in Path(JOURNAL).read_text().splitlines()] if Path(JOURNAL).exists() else []
+
+
+def events():
+    return [entry["event"] for entry in entries()]
+
+
 @pytest.mark.tensorflow
 @pytest.mark.long
 @pytest.mark.timed
 @pytest.mark.parametrize(
-    "rule", [rule if rule == "serial-map" else pytest.param(rule, marks=pytest.mark.slow) for rule in SCRIPTS]
+    ("rule", "is_total_proved"),
+    [
+        (rule, False) if rule == "serial-map" else pytest.param(rule, True, marks=pytest.mark.slow) for rule in SCRIPTS
+    ],  # that of the other one is proved in the test below
 )
-def test_the_loop_ends_with_a_proved_script_and_does_nothing_twice(rule, tmp_path, monkeypatch):
+def test_the_loop_ends_with_a_proved_script_and_does_nothing_twice(rule, is_total_proved, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     original = script_of(SCRIPTS[rule])
     script = Path("train.py")
     agent = Agent()
-    agent.run()
+    agent.search()
     final = script.read_text()
     assert rule in agent.kept, [proof["sentence"] for proof in agent.proofs]
     assert final != original
@@ -119,18 +137,89 @@ def test_the_loop_ends_with_a_proved_script_and_does_nothing_twice(rule, tmp_pat
         assert proof["judged_before"] is None
         assert not is_kept or proof["speedup"]["low"] > 1
     assert [proof["verdict"] for proof in agent.proofs].count(KEPT) == len(agent.kept)
+    assert events() == ["began", "judged"] * len(agent.proofs)
+    if is_total_proved:
+        check_total(agent.prove_total())
     journal = Path(JOURNAL).read_bytes()
-    events = [json.loads(line)["event"] for line in journal.splitlines()]
-    assert events == ["began", "judged"] * len(agent.proofs)
 
-    script.write_text(original)  # a crash: the same loop again, from the runs that are stored
-    again = Agent(saved_runs=agent.runs)
-    again.run()
+    again = Agent()  # after a crash: the same loop again, from what is stored
+    again.search()
+    assert again.runs == agent.runs
     assert script.read_text() == final
     assert again.kept == agent.kept
     assert [proof["verdict"] for proof in again.proofs] == [proof["verdict"] for proof in agent.proofs]
     assert all(proof["judged_before"] for proof in again.proofs)
+    if is_total_proved:
+        assert again.prove_total()["judged_before"]
     assert Path(JOURNAL).read_bytes() == journal
+
+
+def check_total(total):
+    """The last word of the loop is on the training, with all changes together."""
+    assert (total["verdict"], total["pipeline_only"]) == (KEPT, False), total["sentence"]
+    assert total["speedup"]["low"] > 1 and total["turns"] >= 3
+    assert [phase["name"] for phase in total["phases"]] == ["first runs", "elements", "whole script"]
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+@pytest.mark.timed
+@pytest.mark.slow
+def test_an_agent_that_is_killed_in_a_proof_goes_on_and_ends_with_one_of_the_whole_script(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    original = script_of(SCRIPTS["serial-map"])
+    agent = subprocess.Popen(
+        [sys.executable, "-m", "tests.workflows.scripted_agent"], env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    try:
+        wait_until(lambda: (events() == ["began"] and started_by(agent.pid)) or agent.poll() is not None)
+        assert agent.poll() is None
+        time.sleep(3)  # the script starts TensorFlow
+        runs = started_by(agent.pid)
+    finally:
+        agent.kill()
+        agent.wait()
+    assert runs
+    wait_until(lambda: not any(map(is_alive, runs)))
+    assert events() == ["began"] and Path("train.py").read_text() == original
+    saved = [Path("run0", name).read_bytes() for name in ("recording.json", "report.json")]
+
+    again = Agent()
+    total = again.run()
+    check_total(total)
+    assert again.kept == ["serial-map"]
+    assert [Path("run0", name).read_bytes() for name in ("recording.json", "report.json")] == saved
+    first = again.proofs[0]
+    assert first["judged_before"] is None and "has no end in the journal" in " ".join(first["notes"])
+    assert events() == ["began"] + ["began", "judged"] * (len(again.proofs) + 1)
+    assert len({entry["diff"] for entry in entries()[:3]}) == 1
+    assert "num_parallel_calls" in Path("train.py").read_text()
+
+
+def wait_until(is_done):
+    deadline = time.monotonic() + 120
+    while not is_done():
+        assert time.monotonic() < deadline, "it did not happen"
+        time.sleep(0.1)
+
+
+def started_by(pid):
+    """The processes below a process."""
+    parents = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            parents[int(path.parent.name)] = int(path.read_text().rpartition(")")[2].split()[1])
+    below = {pid}
+    while more := {child for child, parent in parents.items() if parent in below} - below:
+        below |= more
+    return below - {pid}
+
+
+def is_alive(pid):
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 @pytest.mark.tensorflow
@@ -141,6 +230,6 @@ def test_a_faster_change_of_the_data_is_dropped(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     original = script_of(SEEDED)
     agent = Agent()
-    agent.run()
+    assert agent.run() is None
     assert {proof["data"] for proof in agent.proofs} == {"different"}
     assert agent.kept == [] and Path("train.py").read_text() == original

@@ -24,10 +24,13 @@ from advisor.capture.instrument.consumers import LongCall, Track, Tracks
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.enclosing_loops import enclosing_loops
 from advisor.capture.instrument.iterator_teardown import watch_release
+from advisor.capture.instrument.loop_losses import GRADIENT, RETURNED, LoopLosses
 from advisor.capture.instrument.patches import Patches
 from advisor.model.calls import CodeLine
 
 _TRACK = "_tfadv_track"
+_DIFFERENTIATES = "_tfadv_differentiates"
+"""Mark of a tf.function that takes a gradient."""
 
 
 class StepFollower(Protocol):
@@ -68,6 +71,8 @@ class Consumption:
         self._substitute = substitute
         self._local = threading.local()
         self._executing_eagerly: Callable[[], bool] = lambda: True
+        self.losses = LoopLosses()
+        """Of the first loop outside Keras that trains."""
         self.on_epoch: Callable[[str | None], None] = lambda call_id: None
         """Called with the id of the call that made the dataset whenever an iteration over it begins."""
 
@@ -97,6 +102,7 @@ class Consumption:
         patches.set(dataset, "reduce", self._reduce_hook(dataset.reduce))
         tape = tensorflow.GradientTape
         patches.set(tape, "__enter__", self._tape_hook(tape.__enter__))
+        patches.set(tape, "gradient", self._gradient_hook(tape.gradient))
         try:
             from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
@@ -313,6 +319,21 @@ class Consumption:
 
         return __enter__
 
+    def _gradient_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        local, is_eager = self._local, self._executing_eagerly
+
+        @functools.wraps(original)
+        def gradient(tape: Any, target: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            function = local.__dict__.get("function")
+            if not is_eager():
+                if function is not None:
+                    function.__dict__[_DIFFERENTIATES] = True
+            elif function is None and not local.__dict__.get("contexts"):
+                self.losses.note(local.__dict__.get("last"), target, GRADIENT)
+            return original(tape, target, *args, **kwargs)
+
+        return gradient
+
     def _note_eager_step(self, track: Track, code: CodeType) -> None:
         """Note the function that opens a tape, unless it is the loop itself or belongs to a library."""
         if code.co_name.isidentifier() and self.finder.is_user_file(code.co_filename):
@@ -336,9 +357,13 @@ class Consumption:
             local.function, local.arguments = function, (args, kwargs)
             try:
                 if track is None:
-                    return original(function, *args, **kwargs)
-                with self._inside(track):
-                    return original(function, *args, **kwargs)
+                    result = original(function, *args, **kwargs)
+                else:
+                    with self._inside(track):
+                        result = original(function, *args, **kwargs)
+                if function.__dict__.get(_DIFFERENTIATES):
+                    self.losses.note(local.__dict__.get("last"), result, RETURNED)
+                return result
             except Exception as error:
                 if track is not None and type(error).__name__ == "OutOfRangeError":
                     track.forget()

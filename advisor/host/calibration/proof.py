@@ -124,6 +124,16 @@ MIN_BUDGET_S = Constant(
     TWO_CORES,
 )
 """A shorter budget is refused."""
+DEFAULT_BUDGET_S = Constant(
+    300.0,
+    "s",
+    "Chosen: people and agents wait no longer. It holds the analysis, TRIALS_S, NUMBERS_S and six pairs of runs of 12 s.",
+)
+"""`--budget` of `advisor fix` if it is not given."""
+TRIALS_S = Constant(
+    75.0, "s", "Chosen: time for three or four trials, which leaves most of the budget to the whole script."
+)
+"""No trial begins that would end later than so long after the analysis, unless `--budget` is given."""
 LEAST_TRIAL_S = Constant(
     15.0,
     "s",

@@ -1,0 +1,78 @@
+"""The loss of the first steps of a training loop that is not Keras' `fit`.
+
+In: what a step differentiates, or what a `tf.function` that differentiates returns.  Out: the mean loss so far, like Keras'.
+
+While the loop runs, nothing is computed and no device is waited for: the tensors, a number each, are kept and read at the end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from typing import Any
+
+from advisor.capture.instrument.consumers import Track
+from advisor.capture.instrument.keras_models import MAX_BATCHES
+
+GRADIENT, RETURNED = "gradient", "returned"
+"""Where a loss was seen: differentiated outside a tf.function, or returned by one."""
+
+
+class LoopLosses:
+    """Follows the first loop that trains."""
+
+    def __init__(self) -> None:
+        self.source = ""
+        """`GRADIENT` or `RETURNED`; empty before the first loss."""
+        self._kept: list[Any] = []
+        self._track: Track | None = None
+        self._step_ns = 0
+        self._is_over = False
+
+    def note(self, track: Track | None, value: Any, source: str) -> None:  # noqa: ANN401
+        """Note a loss. The first one of a step counts: a step may train two models, one after the other.
+
+        Args:
+            track: The loop whose step is open; None if there is none.
+            value: A tensor, or what a function returned: the loss is the only scalar in it, or is called `loss`.
+            source: `GRADIENT` or `RETURNED`.
+        """
+        if self._is_over or track is None or not track.open_since_ns or track.is_loop:
+            return
+        if self._track is not None and (track is not self._track or track.open_since_ns == self._step_ns):
+            return
+        try:
+            loss = _scalar_in(value)
+        except Exception:  # an object of the script with attributes of its own
+            loss = None
+        if loss is None or self.source not in ("", source):
+            self._is_over = True
+            return
+        self._track, self._step_ns, self.source = track, track.open_since_ns, source
+        self._kept.append(loss)
+        self._is_over = len(self._kept) >= MAX_BATCHES
+
+    def read(self) -> tuple[tuple[int, float | None], ...]:
+        """Return (steps so far, mean loss over them; None if it is not finite)."""
+        losses: list[tuple[int, float | None]] = []
+        total = 0.0
+        with contextlib.suppress(Exception):  # the device may be gone
+            for count, loss in enumerate(self._kept, 1):
+                total += float(loss)
+                losses.append((count, total / count if math.isfinite(total) else None))
+        return tuple(losses)
+
+
+def _scalar_in(value: Any) -> Any:  # noqa: ANN401
+    """Return the only floating-point scalar, or the one called `loss`; None if there is none, or more than one."""
+    if isinstance(value, dict) and "loss" in value:
+        value = value["loss"]
+    values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
+    scalars = [each for each in values if _is_scalar(each)]
+    return scalars[0] if len(scalars) == 1 else None
+
+
+def _is_scalar(value: Any) -> bool:  # noqa: ANN401
+    """Whether a value is a tensor of TensorFlow that holds one floating-point number."""
+    dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
+    return bool(getattr(dtype, "is_floating", False)) and getattr(shape, "rank", None) == 0
