@@ -23,7 +23,7 @@ from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit, Finding, Safety, StepEdit
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis
-from advisor.model.proof import FixedNumbers
+from advisor.model.proof_result import FixedNumbers
 from advisor.model.termination import is_interrupt
 from advisor.prove.result_lines import line_of_trial
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial

@@ -28,13 +28,20 @@ from advisor.host.calibration.offload import (
 from advisor.host.calibration.proof import SAMPLED_ELEMENTS
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit
-from advisor.model.offload import OFF, ServedMeasurement, ServiceMeasurement
+from advisor.model.offload_result import OFF, ServedMeasurement, ServiceMeasurement
 from advisor.model.units import format_count, format_many
 from advisor.offload.dispatcher import Dispatcher, listed, reachable
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.multisets import compared, compared_after_loss
 from advisor.prove.trial.service_messages import ServiceTried, TryService
-from advisor.prove.trial.service_pipeline import Report, ServicePipeline, TimedDataset, WorkerRefuses, refusals, take
+from advisor.prove.trial.service_pipeline import (
+    Report,
+    ServicePipeline,
+    TimedDataset,
+    WorkerRefuses,
+    refusals_translated,
+    take,
+)
 from advisor.prove.trial.service_versions import difference, graph_version, own_version, probe
 from advisor.prove.trial.watched_reading import Pulse, Stalled, watched
 
@@ -121,7 +128,7 @@ class ServedTrial:
         pulse = Pulse()
 
         def ask() -> None:
-            with refusals():
+            with refusals_translated():
                 for element in probe(self._request.address):
                     found.append(graph_version(element))
                     pulse.beat()
@@ -163,7 +170,7 @@ class ServedTrial:
 
         def read() -> tuple[float, float]:
             dataset = self._pipeline.distributed(self._pipeline.dataset().repeat(), self._request.address)
-            with refusals():
+            with refusals_translated():
                 iterator = iter(dataset)
                 take(iterator, SERVICE_WARMUP_S.value, pulse.beat)
                 cpu_s = time.process_time()

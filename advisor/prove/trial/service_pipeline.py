@@ -16,7 +16,7 @@ from advisor.host.calibration.offload import COMPARED_PASS_S, COMPARED_ROWS
 from advisor.model.calls import INFINITE_CARDINALITY, Call
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit, Remove, SetArgument
-from advisor.model.offload import PROCESSING_MODES, Objection
+from advisor.model.offload_result import PROCESSING_MODES, Objection
 from advisor.offload.worker_errors import objection_of
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.equivalence import is_batched
@@ -110,7 +110,7 @@ class ServicePipeline:
         import tensorflow as tf
 
         mode = PROCESSING_MODES[self._policy]
-        with refusals():
+        with refusals_translated():
             return dataset.apply(tf.data.experimental.service.distribute(mode, address, compression=compression))
 
     def rows(self, dataset: Any, seconds: float = COMPARED_PASS_S.value) -> Stream:  # noqa: ANN401
@@ -216,7 +216,7 @@ def take(iterator: Iterable[Any], seconds: float, on_element: Callable[[], None]
 
 
 @contextlib.contextmanager
-def refusals() -> Iterator[None]:
+def refusals_translated() -> Iterator[None]:
     """Turn an error of TensorFlow into the answer of the workers."""
     try:
         yield

@@ -23,11 +23,18 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.host.calibration.offload import SERVICE_PART_S, SERVICE_PARTS, SERVICE_WARMUP_S
 from advisor.host.calibration.proof import SAMPLED_ELEMENTS
 from advisor.model.finding import Edit
-from advisor.model.offload import OFF, ServiceMeasurement, ServiceRate
+from advisor.model.offload_result import OFF, ServiceMeasurement, ServiceRate
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.multisets import compared
 from advisor.prove.trial.service_messages import MeasureService
-from advisor.prove.trial.service_pipeline import Report, ServicePipeline, TimedDataset, WorkerRefuses, refusals, take
+from advisor.prove.trial.service_pipeline import (
+    Report,
+    ServicePipeline,
+    TimedDataset,
+    WorkerRefuses,
+    refusals_translated,
+    take,
+)
 from advisor.prove.trial.service_processes import ServiceProcesses
 
 _COMPRESSIONS: tuple[tuple[str, str | None], ...] = (("AUTO", "AUTO"), ("none", None))
@@ -81,7 +88,7 @@ class ServiceTrial:
         dataset = self._pipeline.distributed(self._pipeline.dataset().repeat(), processes.address, compression)
         worker, dispatcher = processes.workers[0], processes.dispatcher
         assert dispatcher is not None
-        with refusals():
+        with refusals_translated():
             iterator = iter(dataset)
             self._take(iterator, SERVICE_WARMUP_S.value)
             parts: list[tuple[int, float, float]] = []
