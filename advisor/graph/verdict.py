@@ -26,7 +26,7 @@ LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 
 _WIDE = 1.1
-"""A measured ceiling is told with its 95 % interval if the ends of this are further apart than this ratio."""
+"""Ratio of the ends of a 95 % interval from which on a measured ceiling is reported with its interval. Chosen, not measured."""
 _RESOURCES = {"cpu": "the cores", "gil": "Python's global interpreter lock", "disk": "the disk"}
 _STEPS = {
     "profiled": "profiled steps",

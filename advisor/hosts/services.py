@@ -18,7 +18,7 @@ from advisor.model.units import format_rate, format_share
 from advisor.profile.profile_files import few
 
 _MOST = 0.5
-"""Share above which most of a wait, or of a time, is meant."""
+"""Share above which "most of" a wait or of a time is meant: more than half."""
 MAX_CONSUMERS = 100
 """Maximum number of consumers that get a sentence."""
 
