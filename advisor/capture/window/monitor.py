@@ -387,7 +387,7 @@ class Monitor:
         return False
 
     def _stop(self) -> NoReturn:
-        """Stop the script in this thread. Without the lock: whoever holds the script here may need its other threads."""
+        """Stop the script in this thread. Without the lock: a thread that holds the script here may need its other threads."""
         if not self._stops:
             self.on_stop()
         with self._lock:
