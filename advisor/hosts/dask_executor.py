@@ -25,7 +25,6 @@ from advisor.model.units import format_bytes
 if TYPE_CHECKING:
     from distributed import Client
 
-SCHEME = "dask://"
 MEMORY = "MEMORY"
 """Name of the resource by which Dask bounds the work on a worker (`dask worker --resources MEMORY=16e9`), in bytes."""
 BASE_BYTES = 100 << 20
