@@ -17,9 +17,9 @@ from typing import Any
 from advisor.model.recording import Product, ProductTimes
 
 _TURN_S = 0.08
-"""Length of a turn in seconds. Chosen, not measured: thousands of small products, or one large one."""
+"""Length of a turn in seconds; a product that takes longer is a turn of its own. Chosen, not measured."""
 _TURNS = 5
-"""Number of turns of each kind; the median is used. Chosen, not measured."""
+"""Number of turns of each type, of which the fastest counts. Chosen, not measured."""
 
 
 @dataclass(frozen=True, slots=True)
