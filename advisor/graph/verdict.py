@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from advisor.graph.batch_size import rows_per_element
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS
+from advisor.host.calibration.prediction import MOST_SPEEDUP
 from advisor.model.calls import Site
 from advisor.model.intervals import Mean, mean_of, ratio_of
 from advisor.model.outcome import Interval
@@ -63,7 +64,7 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
     if is_alone:
         return _pipeline_alone(main, wait_steps)
     share = main.wait_share
-    ceiling = 1 / (1 - min(share, 0.999))
+    ceiling = 1 / (1 - min(share, 1 - 1 / MOST_SPEEDUP.value))
     measured = _measured_ceiling(main, recording)
     if measured is not None:
         ceiling = max(1.0, measured.value)
