@@ -60,12 +60,12 @@ PIPELINES = (
     ),
     Pipeline(
         "take before batch",
-        "a `take` of whole batches: moves after the batch",
+        "a `take` of whole batches: moves behind the batch",
         _WORKED + "dataset = dataset.take(320).batch(32).prefetch(2)",
     ),
     Pipeline(
         "take at the end",
-        "a `take` after the batch: stays",
+        "a `take` behind the batch: stays",
         _WORKED + "dataset = dataset.batch(32).take(10).prefetch(2)",
     ),
     Pipeline(

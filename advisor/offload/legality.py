@@ -4,7 +4,7 @@ In: an `Analysis` with its recording.  Out: `Movability`: the place, what speaks
 hold, and the repairs. Pure functions; what is on no reviewed list is undecided, and only worker processes decide it.
 
 The place is the one nearest to the consumer that nothing refuses: calls after it stay in the trainer's process, which is right
-for `take` and for the final `prefetch`. If most of the work would stay after it, the move is refused for the reasons at the
+for `take` and for the final `prefetch`. If most of the work would stay behind it, the move is refused for the reasons at the
 end of the pipeline.
 """
 
@@ -69,7 +69,7 @@ def _places(analysis: Analysis, consumed: Call) -> list[Call]:
 
 
 def _at(analysis: Analysis, place: Call, policy: str, moved: Call | None = None) -> Movability:
-    """Judge a place. `moved` is a call before it that a repair moves after it."""
+    """Judge a place. `moved` is a call before it that a repair moves behind it."""
     upstream = [call for call in graph_of(analysis).upstream(place) if moved is None or call.id != moved.id]
     shared = _objection_to_sharing(analysis, place)
     objections = (*([shared] if shared is not None else []), *_objections(analysis, upstream, policy))
@@ -127,7 +127,7 @@ def _objection_to_sharing(analysis: Analysis, place: Call) -> Objection | None:
     if selecting is None:
         return None
     reason = (
-        f"precedes {selecting.method}, which selects elements by their number: after `distribute` they come in another order, "
+        f"precedes {selecting.method}, which selects elements by their number: behind `distribute` they come in another order, "
         "so that it would select others in every run (a split into training and validation would leak)"
     )
     return Objection(REFUSED, COUNTS, place.method, reason, place.site, place.id)

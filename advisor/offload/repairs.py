@@ -34,7 +34,7 @@ class BatchBeforeTake:
 
 
 def batch_before_take(places: Sequence[Call]) -> BatchBeforeTake | None:
-    """Return the `take` between the work and the `batch`, if moving it after the `batch` keeps the elements.
+    """Return the `take` that stands between the work and the `batch`, if moving it behind the `batch` keeps the elements.
 
     Args:
         places: Calls of the chain, nearest to the consumer first.
@@ -47,7 +47,7 @@ def batch_before_take(places: Sequence[Call]) -> BatchBeforeTake | None:
             continue
         batches = count // size
         text = (
-            f"`take` moves after `batch` and counts {format_count(batches)} batches instead of {format_count(count)} elements, "
+            f"`take` moves behind `batch` and counts {format_count(batches)} batches instead of {format_count(count)} elements, "
             "so that the workers send batches and none of them counts for itself."
         )
         edits = (MoveAfter(taken.id, batch.id), SetArgument(taken.id, "count", batches))
@@ -154,7 +154,7 @@ def _passes(analysis: Analysis, upstream: Sequence[Call], consumed: Call) -> Ite
     if consumer.kind.startswith("keras"):
         if analysis.keras.get("steps_per_epoch") is None:
             yield Repair(
-                "The number of elements after `distribute` is unknown to Keras, and the end of each pass takes about a second: "
+                "The number of elements behind `distribute` is unknown to Keras, and the end of each pass takes about a second: "
                 "repeat the data before `distribute` and say how many steps an epoch has.",
                 code=f".repeat()  # before `distribute`; and: model.fit(..., steps_per_epoch={steps})",
             )
@@ -196,7 +196,7 @@ def edits_with_distribute(movability: Movability, distribute: InsertAfter) -> tu
 
 
 def edits_before(movability: Movability) -> tuple[Edit, ...]:
-    """Return the edits of the repairs as far as they concern what the workers run: what moves after the place is left out."""
+    """Return the edits of the repairs as far as they concern what the workers run: what moves behind the place is left out."""
     moved = {edit.call_id for edit in movability.edits if isinstance(edit, MoveAfter)}
     kept = (edit for edit in movability.edits if edit.call_id not in moved and not isinstance(edit, InsertAfter))
     return (*(Remove(call_id) for call_id in moved), *kept)
@@ -213,7 +213,7 @@ def parallel_interleaves(upstream: Sequence[Call]) -> Iterator[Repair]:
         if is_sequential and any(map(_shuffles, upstream[place + 1 :])):
             where = f" (line {call.site.line})" if call.site is not None else ""
             yield Repair(
-                f"`interleave`{where} gets num_parallel_calls: a sequential one after a `shuffle` reads all of the data on "
+                f"`interleave`{where} gets num_parallel_calls: a sequential one behind a `shuffle` reads all of the data on "
                 "every worker.",
                 (SetArgument(call.id, "num_parallel_calls", Code("tf.data.AUTOTUNE")),),
             )

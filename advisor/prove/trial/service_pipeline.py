@@ -110,7 +110,7 @@ class ServicePipeline:
         import tensorflow as tf
 
         mode = PROCESSING_MODES[self._policy]
-        with refusals_translated():
+        with refusals():
             return dataset.apply(tf.data.experimental.service.distribute(mode, address, compression=compression))
 
     def rows(self, dataset: Any, seconds: float = COMPARED_PASS_S.value) -> Stream:  # noqa: ANN401
@@ -216,7 +216,7 @@ def take(iterator: Iterable[Any], seconds: float, on_element: Callable[[], None]
 
 
 @contextlib.contextmanager
-def refusals_translated() -> Iterator[None]:
+def refusals() -> Iterator[None]:
     """Turn an error of TensorFlow into the answer of the workers."""
     try:
         yield
