@@ -158,8 +158,8 @@ class Session:
             if self._is_profiled:
                 self._monitor.profiler = Profiler(tensorflow)
                 self._monitor.profiler.yield_to_script(self._monitor.script_profiles)
-            self._monitor.watchdog = Watchdog(self._monitor.poll, self._end_process)
-            self._monitor.watchdog.start()
+            watchdog = self._monitor.script_end.watchdog = Watchdog(self._monitor.poll, self._end_process)
+            watchdog.start()
             if self._live is not None:
                 self._live.start()
         except Exception as error:
