@@ -40,6 +40,7 @@ from advisor.model.profile_statistics import DeviceFacts, KernelRow, OpRow
 from advisor.model.recording import Consumer, Host, ProductTimes, Usage
 from advisor.predict import (
     HIGH_WAITING,
+    BreakEven,
     BuiltOnce,
     CachePlace,
     CoresNeeded,
@@ -47,7 +48,6 @@ from advisor.predict import (
     Hoist,
     Obstacle,
     OpWork,
-    Payoff,
     ProductWork,
     Remade,
     Split,
@@ -69,6 +69,7 @@ from advisor.predict import (
     element_bytes,
     elements_per_epoch,
     file_count,
+    find_break_even,
     flat_map_split,
     forbidding_options,
     function_edit,
@@ -94,7 +95,6 @@ from advisor.predict import (
     overlap_factors,
     padding_obstacle,
     parallel_safety,
-    payoff,
     policy_edit,
     predict_parallel,
     predict_part_parallel,
@@ -220,7 +220,7 @@ class Rule:
 
 
 NEAR_SHARE = 0.05
-"""Share of the wait from which a rule says why it proposes nothing for an iterator. With less, nobody would ask."""
+"""Share of the wait from which a rule says why it proposes nothing for an iterator. A smaller share needs no explanation."""
 
 
 def is_editable(call: Call) -> bool:
@@ -287,6 +287,7 @@ __all__ = [
     "INFINITE_CARDINALITY",
     "NEAR_SHARE",
     "Analysis",
+    "BreakEven",
     "BuildOnce",
     "BuiltOnce",
     "CachePlace",
@@ -313,7 +314,6 @@ __all__ = [
     "OpCost",
     "OpRow",
     "OpWork",
-    "Payoff",
     "Pipeline",
     "Prediction",
     "ProductTimes",
@@ -353,6 +353,7 @@ __all__ = [
     "element_bytes",
     "elements_per_epoch",
     "file_count",
+    "find_break_even",
     "flat_map_split",
     "forbidding_options",
     "function_edit",
@@ -382,7 +383,6 @@ __all__ = [
     "padding_obstacle",
     "parallel_fix",
     "parallel_safety",
-    "payoff",
     "place",
     "policy_edit",
     "predict_parallel",

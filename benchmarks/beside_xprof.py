@@ -241,7 +241,7 @@ def _refused(loads: dict[str, list[Load]]) -> Iterator[str]:
         for is_own in (False, True)
     ]
     theirs, ours = (", ".join(names) or "none" for names in hosts)
-    yield f"Machines elsewhere that the pages asked, in vain: XProf's {theirs}; ours {ours}."
+    yield f"Other machines that the pages tried to reach, without success: XProf's {theirs}; ours {ours}."
 
 
 def _held(report: dict[str, Any], page: str) -> str:

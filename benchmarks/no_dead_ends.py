@@ -1,4 +1,4 @@
-"""Checks in real runs that whoever is told that input is the problem is also told what to do next.
+"""Checks in real runs that every report that names input as the problem also says what to do next.
 
     python benchmarks/no_dead_ends.py [--only NAME] [--write-docs]
 

@@ -77,7 +77,7 @@ class Comparison:
 
     @property
     def is_wrong(self) -> bool:
-        """Whether identical scripts were told apart."""
+        """Whether identical scripts were called different."""
         return self.verdict in ("faster", "slower")
 
 

@@ -38,7 +38,7 @@ class CostlyFlatMap(Rule):
     ## Why it is slow
     `flat_map` calls its function in the thread that asks for an element, and only when the dataset of the previous call
     has ended. Whatever the function computes for a dataset (decoding a recording, a spectrogram) therefore runs on one
-    core, and everything behind it waits. An `interleave` without `num_parallel_calls` does the same.
+    core, and everything downstream waits. An `interleave` without `num_parallel_calls` does the same.
 
     ## What the fix does
     It cuts the function before the statement that makes the dataset. What precedes it moves to a map of its own, which
@@ -53,7 +53,7 @@ class CostlyFlatMap(Rule):
 
     ## When not to
     When what the function computes is large: the parallel map holds the results of several elements in memory at a
-    time. With `take` behind it, elements are computed that nobody asks for.
+    time. With a `take` after it, elements are computed that are never used.
 
     ## What tf.data already does
     Nothing: it parallelises maps, not the function of a `flat_map`.

@@ -138,7 +138,7 @@ def element_ns(pipeline: Pipeline, call: Call) -> float:
         for it in iterators_of_call(pipeline, call)
         if it.elements
     )
-    return sum(per_element) * pipeline.plain_over_profiled
+    return sum(per_element) * pipeline.unprofiled_ratio
 
 
 def bytes_before(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:

@@ -40,11 +40,11 @@ class MapInsideInterleave(Rule):
     map processes one element at a time for each open input, and a `flat_map` has one open input.
 
     ## What the fix does
-    It moves the map out of the function, directly behind the `interleave` or `flat_map`, with
+    It moves the map out of the function, directly after the `interleave` or `flat_map`, with
     `num_parallel_calls=tf.data.AUTOTUNE`. Both pass on elements as they are, so the map computes the same elements in
     the same order outside; a single map is tuned instead of one per input, and it does not drain at the end of each
-    input. Maps that follow it there move too; a `prefetch` behind it stays. A function that is defined inside the outer
-    one moves before it. A `batch` behind the `interleave` lets `vectorizable-map` go further.
+    input. Maps that follow it there move too; a `prefetch` after it stays. A function that is defined inside the outer
+    one moves before it. A `batch` after the `interleave` lets `vectorizable-map` go further.
 
     The map stays inside if another call there works on its results (`batch`, `shuffle`, `cache`, `enumerate`,
     `filter`), if its function uses a value of the outer function, such as the name of the file, if it reads state or
@@ -120,7 +120,7 @@ class MapInsideInterleave(Rule):
             return staying
         return replace(
             staying,
-            title=f"Move {label(call)} out of {outer.method}, behind it, in parallel",
+            title=f"Move {label(call)} out of {outer.method}, after it, in parallel",
             fix=moved.fix(is_auto=staying.fix.is_auto),
             otherwise=replace(staying, because=f"{because} It stays inside."),
         )

@@ -143,7 +143,7 @@ class NextStep(Rule):
         rate = measured_rate or self.disk_bytes_per_s
         best = best_place(
             [
-                replace(cache_place, prediction=read_from_disk(pipeline, cache_place, rate))
+                replace(cache_place, prediction=read_from_disk(analysis, pipeline, cache_place, rate))
                 for cache_place in cache_places(analysis, pipeline)
                 if not cache_place.obstacles
                 and not cache_place.assumptions

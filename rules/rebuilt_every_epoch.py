@@ -59,7 +59,7 @@ class RebuiltEveryEpoch(Rule):
     When the datasets differ on purpose: another file list, another augmentation or another batch size per epoch. They are
     compared by their arguments (code and constants of functions, and the beginning of large arrays), the ops of their functions
     and the kind of their elements. Random ops, Python code, `reshuffle_each_iteration=False` without a seed, and a shuffle before
-    a cache stand in the way as well, because one dataset would keep what several drew anew.
+    a cache prevent it as well, because one dataset would keep what several drew anew.
 
     ## What tf.data already does
     Nothing: each dataset is a new object to it.

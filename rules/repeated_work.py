@@ -25,10 +25,10 @@ from advisor.rule import (
     Safety,
     SetArgument,
     cache_places,
+    find_break_even,
     is_editable,
     is_read_again,
     label,
-    payoff,
     place,
     takes_link,
     upstream_calls,
@@ -289,7 +289,7 @@ def edits_of(chosen: CachePlace) -> tuple[Edit, ...]:
 
 def pays(analysis: Analysis, chosen: CachePlace) -> Iter[Evidence]:
     """Yield the predicted epoch times and the epoch from which the cache pays off, if the length of an epoch is known."""
-    break_even = payoff(analysis, analysis.main, chosen) if analysis.main is not None else None
+    break_even = find_break_even(analysis, analysis.main, chosen) if analysis.main is not None else None
     if break_even is not None:
         yield Evidence("first_epoch", break_even.first_epoch_ns, "ns")
         yield Evidence("later_epochs", break_even.later_epoch_ns, "ns")

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
     Analysis,
+    BreakEven,
     CachePlace,
     Call,
     Evidence,
@@ -17,13 +18,12 @@ from advisor.rule import (
     InsertAfter,
     Iter,
     Note,
-    Payoff,
     Rule,
     Safety,
     cache_places,
+    find_break_even,
     is_read_again,
     label,
-    payoff,
     place,
     read_from_disk,
     takes_link,
@@ -74,7 +74,7 @@ class RepeatedWorkOnDisk(Rule):
         limit = self.max_memory_share * host.memory_free_bytes
         in_memory = max((p.prediction.value for p in places if (p.bytes or 0) <= limit), default=1.0)
         large = [
-            replace(p, prediction=read_from_disk(pipeline, p, self._rate(analysis)))
+            replace(p, prediction=read_from_disk(analysis, pipeline, p, self._rate(analysis)))
             for p in places
             if limit < (p.bytes or 0) <= self.max_disk_share * host.disk_free_bytes
             and (p.is_repeated_below or is_read_again(analysis, pipeline, p.call))
@@ -82,7 +82,7 @@ class RepeatedWorkOnDisk(Rule):
         chosen = smallest_of_best(large)
         if chosen is None or chosen.prediction.value <= in_memory / 0.9:
             return
-        break_even = payoff(analysis, pipeline, chosen, self._rate(analysis))
+        break_even = find_break_even(analysis, pipeline, chosen, self._rate(analysis))
         # The first epoch also writes the file; how long that takes is unknown if the length of an epoch is.
         first = 1.0 if break_even is None else break_even.epoch_ns / break_even.first_epoch_ns
         prediction = replace(chosen.prediction, first_pass=first)
@@ -120,7 +120,7 @@ class RepeatedWorkOnDisk(Rule):
         return measured or self.disk_bytes_per_s
 
 
-def pays(break_even: Payoff | None) -> Iter[Evidence]:
+def pays(break_even: BreakEven | None) -> Iter[Evidence]:
     """Yield the predicted epoch times and the epoch from which the cache pays off.
 
     Writing the file in the first epoch is assumed to be as fast as reading it.

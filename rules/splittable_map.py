@@ -160,7 +160,7 @@ def how(split: Split) -> str:
 
 
 def is_cache_missing(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
-    """Whether a cache before the random part would be read again, and none behind it stores the results already."""
+    """Whether a cache before the random part would be read again, and none after it stores the results already."""
     is_stored = any(other.method in ("cache", "snapshot") for other in calls_behind(analysis, pipeline, call))
     is_again = is_read_again(analysis, pipeline, call) or is_repeated_behind(analysis, pipeline, call)
     return is_again and not is_stored and len(linear_chain(analysis, call)) > 1

@@ -208,7 +208,7 @@ EXAMPLES = (
             consumer_ms=1,
             cores=2,
         ),
-        because="each file is shuffled on its own behind the map",
+        because="each file is shuffled on its own after the map",
     ),
     silent(
         pipeline(

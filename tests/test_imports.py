@@ -31,6 +31,20 @@ def test_a_cycle_is_seen_inside_functions_and_not_in_types() -> None:
     assert list(_imports(ast.parse(text))) == ["b.c", "d.e"]
 
 
+def test_a_file_name_occurs_twice_only_in_packages_that_are_counterparts() -> None:
+    """`workflows/fix.py` runs what `commands/fix.py` parses, and `replay/` and `rewrite/` do the same to objects and to text."""
+    folders: dict[str, set[str]] = {}
+    for file in (ROOT / "advisor").rglob("*.py"):
+        folder = file.parent.relative_to(ROOT / "advisor").as_posix()
+        if file.name != "__init__.py" and folder not in (
+            "rules",
+            "host/calibration",
+        ):  # named after what uses the constants
+            folders.setdefault(file.name, set()).add(folder)
+    pairs = {"commands", "workflows"}, {"replay", "rewrite"}
+    assert {name: places for name, places in folders.items() if len(places) > 1 and places not in pairs} == {}
+
+
 def _name(file: Path) -> str:
     parts = file.relative_to(ROOT).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)

@@ -24,21 +24,30 @@ from advisor.host.calibration.window import BUSY_CORES
 from advisor.host.machine import usable_cores
 from advisor.model.calibration import Calibration
 
+# The sizes below were chosen, not measured: large enough for the cost to be visible, small enough for all of them to take three
+# seconds.
 _TURN_S = 0.06
+"""Length of a turn in seconds."""
 _TURNS = 4
+"""Number of turns, of which the fastest counts."""
 _COMPONENTS = 21
+"""Components of the larger of two elements."""
 _COMPONENT_BYTES = 1 << 10
 _BATCH = 8
+"""Elements of a batch whose hand-over is measured."""
 _COPIED_BATCH = 64
 """Elements of a batch whose copying takes several times as long as one `next`."""
 _IMAGE_BYTES = 48 << 10
 _MANY_BYTES = 64 << 20
 """More than fits into usual processor caches."""
 _CHUNK_BYTES = 1 << 20
+"""Bytes of one read from the page cache."""
 _RECORD_BYTES = 12_000
 _RECORDS = 256
 _SMALL_BUFFER, _LARGE_BUFFER = 256, 64 << 10
+"""Buffers of a reader in bytes: with many reads per record, and with few."""
 _WAKEUPS = 200
+"""Number of wake-ups, of which the median counts."""
 _MATMULS = (2, 8)
 """Functions of about 60 and 120 us on the machine of the built-in values, where the hand-over is a visible part."""
 

@@ -137,7 +137,7 @@ class Hooks:
             self.warn(f"TensorFlow {version} could not be instrumented completely ({type(error).__name__}: {error}).")
         if self.follower.monitor is not None:
             self.follower.monitor.profiler = self.profiler
-            self.follower.monitor.watchdog = self.watchdog
+            self.follower.monitor.script_end.watchdog = self.watchdog
 
     def _on_keras(self, keras: ModuleType) -> None:
         self.keras.install(keras, self._patches)

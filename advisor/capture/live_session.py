@@ -57,7 +57,7 @@ class LiveSession:
             tracks: The consumers.
             keras: What is known of Keras.
             monitor: Opens the run's own window, and then the later ones.
-            send: Called with each sample and window, in a thread of its own. An OSError means that nobody reads them any more.
+            send: Called with each sample and window, in a thread of its own. An OSError means that the reader is gone.
             warn: Called with a sentence for each problem.
             interval_s: Seconds between two samples.
             argv: The script and its arguments.

@@ -19,7 +19,7 @@ def _bootstrap() -> None:
 
     from advisor.capture.cost_measurement import measure_costs
     from advisor.capture.product_measurement import ProductRequest, measure_product
-    from advisor.capture.tensorflow_facts import tensorflow_facts
+    from advisor.capture.tensorflow_inspection import tensorflow_facts
     from advisor.model.codec import decode_message, encode
 
     what = sys.argv[1]

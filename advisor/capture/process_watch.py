@@ -84,7 +84,7 @@ class ProcessWatch:
             on_stuck=never_stuck,
             sampler=self._sampler,
         )
-        monitor.profiler, monitor.watchdog = hooks.profiler, hooks.watchdog
+        monitor.profiler, monitor.script_end.watchdog = hooks.profiler, hooks.watchdog
         hooks.follower.monitor = monitor
         request = self._live_request
         if request is not None:

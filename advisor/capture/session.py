@@ -37,7 +37,7 @@ from advisor.capture.window.profiler import Profiler
 from advisor.capture.window.python_sampler import sampler_for
 from advisor.capture.window.schedule import Limits
 from advisor.capture.window.watchdog import Watchdog
-from advisor.host.data_files import disk_read_bytes_per_s
+from advisor.host.disk_speed import disk_read_bytes_per_s
 from advisor.host.machine import describe_host
 from advisor.host.other_runs import other_runs
 from advisor.model.atomic_file import replacing
@@ -158,8 +158,8 @@ class Session:
             if self._is_profiled:
                 self._monitor.profiler = Profiler(tensorflow)
                 self._monitor.profiler.yield_to_script(self._monitor.script_profiles)
-            self._monitor.watchdog = Watchdog(self._monitor.poll, self._end_process)
-            self._monitor.watchdog.start()
+            watchdog = self._monitor.script_end.watchdog = Watchdog(self._monitor.poll, self._end_process)
+            watchdog.start()
             if self._live is not None:
                 self._live.start()
         except Exception as error:

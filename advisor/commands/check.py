@@ -23,7 +23,7 @@ from advisor.commands.script_target import (
 )
 
 if TYPE_CHECKING:
-    from advisor.model.check import Check
+    from advisor.model.check_result import Check
     from advisor.workflows.analyze import Request
     from advisor.workflows.check import CheckRequest
 

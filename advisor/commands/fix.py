@@ -38,7 +38,7 @@ from advisor.commands.script_target import (
     target_argument,
 )
 from advisor.model.errors import AdvisorError
-from advisor.model.proof import TRAINING
+from advisor.model.proof_result import TRAINING
 
 if TYPE_CHECKING:
     from advisor.model.outcome import Report

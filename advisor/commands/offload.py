@@ -26,7 +26,7 @@ from advisor.commands.script_target import (
 from advisor.model.errors import AdvisorError
 
 if TYPE_CHECKING:
-    from advisor.model.offload import Offload
+    from advisor.model.offload_result import Offload
     from advisor.workflows.analyze import Request
     from advisor.workflows.offload import OffloadResult
 

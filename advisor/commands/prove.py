@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from advisor.model.change_proof import ChangeProof
     from advisor.model.errors import AdvisorError
     from advisor.model.settings import Settings
-    from advisor.workflows.prove import ProveRequest
+    from advisor.workflows.prove_request import ProveRequest
 
 DEFAULT_BUDGET = "10min"
 FAIL_ON = ("slower", "different-data", "not-faster", "cannot-tell")
@@ -109,7 +109,7 @@ def command(target: str, args: tuple[str, ...], other: Path | None, patch: Path 
     """
     from advisor.prove.budget import check_budget
     from advisor.workflows.analyze import load
-    from advisor.workflows.prove import ProveRequest
+    from advisor.workflows.prove_request import ProveRequest
 
     if sum(option is not None for option in (other, patch, rev)) != 1:
         raise click.UsageError("Give the change by one of --with OTHER.py, --patch FILE and --rev REV.")
@@ -152,8 +152,9 @@ def _judge(
     proving: ProveRequest, settings: Settings, quiet: bool, fail_on: Sequence[str], noting: _Noting
 ) -> tuple[ChangeProof, AdvisorError | None]:
     """Return the verdict, from the journal or of new runs, and the error if it could not be noted."""
-    from advisor.workflows.prove import announcement, prove
+    from advisor.workflows.prove import prove
     from advisor.workflows.prove_journal import TrialJournal
+    from advisor.workflows.prove_request import announcement
 
     trial = None
     if noting.path is not None:

@@ -13,9 +13,6 @@ from pathlib import Path
 from advisor.model.field_docstrings import field_docstrings
 from advisor.rule import Rule
 
-SECTIONS = ("Why it is slow", "What the fix does", "When not to", "What tf.data already does", "Thresholds")
-"""The sections of every shipped rule's page, in this order; the last is generated from the rule's fields."""
-
 _HEADING = re.compile(r"^## (.+)$", re.MULTILINE)
 
 

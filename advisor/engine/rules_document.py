@@ -10,8 +10,8 @@ import difflib
 import sys
 from collections.abc import Iterator, Sequence
 
-from advisor.engine.loader import load_rules
 from advisor.engine.rule_file import LoadedRule
+from advisor.engine.rule_loader import load_rules
 from advisor.engine.run import run_rules
 from advisor.model.finding import Finding
 from advisor.model.settings import Settings

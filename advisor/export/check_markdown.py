@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from advisor.export import markdown
 from advisor.model import units
-from advisor.model.check import Check, CheckedFinding
+from advisor.model.check_result import Check, CheckedFinding
 from advisor.model.own_files import MARKDOWN_MARK
 from advisor.model.version import __version__
 from advisor.report import check_words as words
@@ -17,6 +17,7 @@ from advisor.report.html.wording import shorten
 from advisor.report.places import clean, display_path
 
 MAX_FINDINGS = 50
+"""Maximum number of new findings listed."""
 _MARKS = {"ok": "✅", "warn": "⚠️", "error": "❌"}
 
 

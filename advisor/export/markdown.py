@@ -23,6 +23,7 @@ _START = re.compile(r"^([-=])|(?<=^\d)([.)])(?=\s)|(?<=^\d\d)([.)])(?=\s)")
 """Starts of lines that Markdown turns into a list, a rule or a heading."""
 _TICKS = re.compile(r"`+")
 MAX_FINDINGS = 20
+"""Maximum number of findings listed."""
 
 
 def report_to_markdown(report: Json) -> str:

@@ -20,6 +20,7 @@ MAX_SOURCE_BYTES = 5_000_000
 
 
 MAX_LABEL = 200
+"""Maximum length of the label, in characters."""
 
 
 @dataclass

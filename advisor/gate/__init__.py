@@ -1,6 +1,6 @@
 """The gate for CI: budgets on what was measured, a baseline of known findings, and the texts of a base revision.
 
-In: reports, alternating runs and the budgets of the settings.  Out: the parts of `advisor.model.check.Check`.
+In: reports, alternating runs and the budgets of the settings.  Out: the parts of `advisor.model.check_result.Check`.
 
     evaluate.py        budgets + values -> outcomes
     baseline.py        advisor-baseline.json: which findings are known, and how the file shrinks

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from advisor.model.atomic_file import sync_folder
 from advisor.model.change_proof import CANNOT_TELL
 from advisor.model.errors import AdvisorError
 from advisor.model.outputs import SOURCE_SUFFIXES
@@ -172,16 +173,6 @@ def append_entry(path: Path, entry: JournalEntry) -> None:
                 raise OSError("the disk is full")
             os.fsync(file.fileno())
         if is_new:
-            _sync_folder(path.parent)
+            sync_folder(path.parent)
     except OSError as error:
         raise AdvisorError(f"--journal {path} cannot be written: {error.strerror or error}.") from None
-
-
-def _sync_folder(folder: Path) -> None:
-    """Make a new name in a folder survive a power failure, where the system can open folders."""
-    if hasattr(os, "O_DIRECTORY"):
-        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)

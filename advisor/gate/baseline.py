@@ -20,7 +20,7 @@ import msgspec
 from msgspec import Meta
 
 from advisor.model.calls import Call
-from advisor.model.check import BaselineEntry
+from advisor.model.check_result import BaselineEntry
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Finding
 from advisor.model.pipeline import Analysis

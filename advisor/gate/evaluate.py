@@ -15,7 +15,16 @@ from dataclasses import dataclass
 
 from advisor.model import units
 from advisor.model.budgets import FINDINGS, INPUT_WAIT, MEMORY, STEP_TIME, UNITS, Budget
-from advisor.model.check import FAILED, NOT_MEASURED, PASSED, SKIPPED, UNCLEAR, BaseComparison, BudgetOutcome, LoopRatio
+from advisor.model.check_result import (
+    FAILED,
+    NOT_MEASURED,
+    PASSED,
+    SKIPPED,
+    UNCLEAR,
+    BaseComparison,
+    BudgetOutcome,
+    LoopRatio,
+)
 from advisor.model.outcome import Interval, Report
 
 NAMES = {INPUT_WAIT: "Input wait", STEP_TIME: "Step time", MEMORY: "Peak memory", FINDINGS: "New findings"}

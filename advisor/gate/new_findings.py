@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from advisor.gate.baseline import Key, counts_of, difference, entries_of, key_of, text_of_call
-from advisor.model.check import BaselineEntry, CheckedFinding
+from advisor.model.check_result import BaselineEntry, CheckedFinding
 from advisor.model.finding import Finding
 from advisor.model.outcome import Report
 

@@ -17,7 +17,7 @@ from advisor.graph.nodes import fold
 from advisor.graph.planes import explain_profiler_error, missing_parts
 from advisor.graph.remade_datasets import join_remade
 from advisor.graph.thread_states import build_timeline
-from advisor.graph.unprofiled_steps import sees_waits, use_plain_steps
+from advisor.graph.unprofiled_steps import sees_waits, use_unprofiled_steps
 from advisor.graph.verdict import judge
 from advisor.host.calibration.analysis import MAX_OVERHEAD, MIN_VERDICT_STEPS
 from advisor.model.pipeline import Analysis, Pipeline
@@ -110,7 +110,7 @@ def combine(
         pipelines = _most_waited_for(pipelines, recording)
         all_warnings += recording.warnings
         if not any(part.has_marks for part in parts) or _has_few_steps(pipelines):
-            timed = [use_plain_steps(p, recording) if p.is_main else (p, None) for p in pipelines]
+            timed = [use_unprofiled_steps(p, recording) if p.is_main else (p, None) for p in pipelines]
             if any(new is not old for (new, _), old in zip(timed, pipelines, strict=True)):
                 wait_steps = "unprofiled" if sees_waits(recording) else "estimated"
             pipelines = [pipeline for pipeline, _ in timed]

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
+import networkx as nx
 import numpy as np
 
 from advisor.graph.moments import Moments
@@ -57,15 +58,8 @@ def measure_idle_time(teams: Teams, forest: Forest, moments: Moments) -> IdleTim
 
 def _leading_to_parallel_nodes(teams: Teams, forest: Forest) -> frozenset[int]:
     """The parallel nodes, and the nodes (and CONSUMER) from which the walk can reach one."""
-    sources: dict[int, list[int]] = {}
-    for node, team in teams.by_node.items():
-        for place in team.places:
-            sources.setdefault(place.node, []).append(node)
-    pending = [node for node in sources if forest.nodes[node].base in FUNCTION_PARALLEL]
-    useful = set(pending)
-    while pending:
-        for source in sources.get(pending.pop(), ()):
-            if source not in useful:
-                useful.add(source)
-                pending.append(source)
-    return frozenset(useful)
+    walk: nx.DiGraph[int] = nx.DiGraph()
+    walk.add_edges_from((node, place.node) for node, team in teams.by_node.items() for place in team.places)
+    reached = {node for node, degree in walk.in_degree() if degree}
+    parallel = {node for node in reached if forest.nodes[node].base in FUNCTION_PARALLEL}
+    return frozenset(parallel.union(*(nx.ancestors(walk, node) for node in parallel)))

@@ -3,7 +3,7 @@
 In: the ops' times by name, the lines that created the ops, and the samples of Python functions.  Out: `LineCost`s.
 
 The time of ops is measured: the profile has an event for each run of an op, and its name leads to the line. The time of lines of
-Python code is an estimate from samples: each stands for the mean time between two samples. The op that calls Python keeps the
+Python code is an estimate from samples: each represents the mean time between two samples. The op that calls Python keeps the
 rest of its time: conversion of arguments and results, and waiting for the interpreter lock.
 """
 

@@ -13,7 +13,7 @@ from advisor.host.calibration.analysis import FEW_MODELLED
 from advisor.model.calls import Call
 from advisor.model.recording import IteratorModel, ModelNode, Recording
 
-MOST_CALLS_BEHIND = 20
+MAX_CALLS_WITHOUT_ITERATOR = 20
 """Maximum number of calls without an iterator between a consumer and the pipeline's last iterator."""
 
 
@@ -36,18 +36,18 @@ class Models:
             self.window = _of_consumers(recording.models, consumers)
             self._plain = _of_consumers(recording.plain_models, consumers)
         self._nodes = _aligned(forest, root, self.window)
-        self._plain_nodes = _aligned(forest, root, self._plain)
+        self._unprofiled_nodes = _aligned(forest, root, self._plain)
 
     def element_bytes(self, node: Node, calls: Sequence[Call]) -> int | None:
         """Return the mean size in bytes of a node's elements: measured, or else from the static shapes of its calls."""
-        for model in (self._nodes.get(node.index), self._plain_nodes.get(node.index)):
+        for model in (self._nodes.get(node.index), self._unprofiled_nodes.get(node.index)):
             if model is not None and model.num_elements and model.bytes_produced:
                 return model.bytes_produced // model.num_elements
         return calls[-1].element_bytes if calls else None
 
     def unprofiled_ns(self, node: Node) -> float | None:
         """Return a node's own work per element in nanoseconds without the profiler; None if unknown."""
-        model = self._plain_nodes.get(node.index)
+        model = self._unprofiled_nodes.get(node.index)
         if model is None or model.num_elements < FEW_MODELLED.value or model.processing_time_ns <= 0:
             return None
         return model.processing_time_ns / model.num_elements
@@ -62,7 +62,7 @@ def executed_call(calls: Mapping[str, Call], call_id: str | None, ids: set[str])
         ids: Ids of the calls that have an iterator.
     """
     seen = 0
-    while call_id is not None and call_id not in ids and seen < MOST_CALLS_BEHIND:
+    while call_id is not None and call_id not in ids and seen < MAX_CALLS_WITHOUT_ITERATOR:
         call = calls.get(call_id)
         call_id = call.inputs[0] if call is not None and len(call.inputs) == 1 else None
         seen += 1

@@ -117,24 +117,21 @@ def _dataset_name(facts: IteratorFacts) -> str:
     return name
 
 
-def _ancestors_first(parent_of: dict[int, int]) -> tuple[list[int], list[int]]:
-    """Order iterator ids so that parents precede children; also return the ids in a cycle (only damaged files have any)."""
-    order: list[int] = []
-    is_done: dict[int, bool] = {}
-    cyclic: list[int] = []
-    for start in parent_of:
-        chain: list[int] = []
-        current = start
-        while current in parent_of and current not in is_done:
-            is_done[current] = False
-            chain.append(current)
-            current = parent_of[current]
-        if is_done.get(current) is False:
-            cyclic += chain[chain.index(current) :]
-        for iterator_id in chain:
-            is_done[iterator_id] = True
-        order += reversed(chain)
-    return order, cyclic
+def _cyclic(parent_of: dict[int, int]) -> set[int]:
+    """Iterator ids whose chain of parents leads back to them; only damaged files have any."""
+    links = _links(parent_of)
+    if nx.is_directed_acyclic_graph(links):
+        return set()
+    components = nx.strongly_connected_components(links)
+    return {i for component in components for i in component if len(component) > 1 or links.has_edge(i, i)}
+
+
+def _links(parent_of: dict[int, int]) -> nx.DiGraph[int]:
+    """The iterators as a graph whose edges run from a parent to its inputs."""
+    links: nx.DiGraph[int] = nx.DiGraph()
+    links.add_nodes_from(parent_of)
+    links.add_edges_from((parent, i) for i, parent in parent_of.items() if parent in parent_of)
+    return links
 
 
 def _adopt_orphans(iterators: dict[int, IteratorFacts], parent_of: dict[int, int]) -> None:
@@ -220,16 +217,14 @@ def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
         loop_names: Dataset names of Scans that are loops; see `without_loops`.
     """
     iterators = without_loops(host.iterators, loop_names)
-    _, cyclic = _ancestors_first({i: facts.parent_id for i, facts in iterators.items()})
+    cyclic = _cyclic({i: facts.parent_id for i, facts in iterators.items()})
     warnings = [f"{len(cyclic)} iterators name each other as parents; their links are ignored"] if cyclic else []
-    in_cycle = set(cyclic)
     parent_of = {
-        i: facts.parent_id if facts.parent_id in iterators and i not in in_cycle else 0
-        for i, facts in iterators.items()
+        i: facts.parent_id if facts.parent_id in iterators and i not in cyclic else 0 for i, facts in iterators.items()
     }
     _adopt_orphans(iterators, parent_of)
+    parent_of |= dict.fromkeys(_cyclic(parent_of), 0)  # in a damaged file, an orphan may get one of its own inputs
     iterators = _split_reused_roots(iterators, parent_of)
-    order, _ = _ancestors_first(parent_of)
     inputs: dict[int, list[int]] = {}
     for iterator_id, parent_id in parent_of.items():
         inputs.setdefault(parent_id, []).append(iterator_id)
@@ -241,7 +236,7 @@ def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:
     inputs_of: dict[int, list[Node]] = {}
     depth: dict[int, int] = {}
     left_out: set[int] = set()
-    for iterator_id in order:
+    for iterator_id in nx.topological_sort(_links(parent_of)):
         facts = iterators[iterator_id]
         parent_id = parent_of[iterator_id]
         consumer = forest.node_of_iterator.get(parent_id)

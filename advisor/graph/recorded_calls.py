@@ -6,9 +6,9 @@ that form a cycle.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import islice
 
 import networkx as nx
 
@@ -17,6 +17,9 @@ from advisor.model.recording import Recording
 
 MAX_ANALYSED_CALLS = 500
 """Maximum number of calls that are analysed. Rules compare the calls of a pipeline pairwise; real scripts record a few dozen."""
+
+_START = ""
+"""A node that stands for all consumers."""
 
 
 def check_calls(recording: Recording, where: str) -> None:
@@ -54,15 +57,16 @@ def limit_calls(recording: Recording) -> Recording:
     for call in calls:
         for owner in {call.nested_in, call.made_by} - {None}:
             inside.setdefault(owner or "", []).append(call.id)
+    related: nx.DiGraph[str] = nx.DiGraph()
+    """From `_START` to what consumers read, and from each call to its inputs, the calls inside it, and the call around it."""
+    related.add_node(_START)
     consumers = sorted(recording.consumers, key=lambda consumer: not consumer.is_main)
-    waiting = deque(consumer.call_id for consumer in consumers if consumer.call_id is not None)
-    kept: dict[str, None] = {}
-    while waiting and len(kept) < MAX_ANALYSED_CALLS:
-        call_id = waiting.popleft()
-        if call_id in by_id and call_id not in kept:
-            kept[call_id] = None
-            call = by_id[call_id]
-            waiting.extend((*call.inputs, *inside.get(call_id, ()), *filter(None, (call.nested_in, call.made_by))))
+    related.add_edges_from((_START, consumer.call_id) for consumer in consumers if consumer.call_id is not None)
+    for call in by_id.values():
+        outer = filter(None, (call.nested_in, call.made_by))
+        related.add_edges_from((call.id, i) for i in (*call.inputs, *inside.get(call.id, ()), *outer))
+    nearest = (i for _, i in nx.bfs_edges(related, _START) if i in by_id)
+    kept = dict.fromkeys(islice(nearest, MAX_ANALYSED_CALLS))
     for call in reversed(calls):
         if len(kept) >= MAX_ANALYSED_CALLS:
             break

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from advisor.model.calls import Call
+from advisor.model.recorded_graph import RecordedGraph
 from advisor.model.recording import Recording
 from advisor.model.shared_text import Span, span_of
 from advisor.model.trace import HostTrace
@@ -36,8 +37,10 @@ def joined_names(recording: Recording) -> dict[str, str]:
     Two calls are equal if the same text made them, with equal arguments, from equal inputs. Where two consumers read datasets
     of one text, nothing is joined: a helper may make the data for training and for validation.
     """
-    by_id = {call.id: call for call in recording.calls}
-    chains = [_upstream(consumer.call_id, by_id) for consumer in recording.consumers if consumer.call_id in by_id]
+    graph = RecordedGraph(recording.calls)
+    by_id = graph.by_id
+    consumed = [by_id[c.call_id] for c in recording.consumers if c.call_id is not None and c.call_id in by_id]
+    chains = [{call.id for call in graph.upstream(last)} for last in consumed]
     by_span: dict[Span, list[Call]] = {}
     inside: dict[str, list[Call]] = {}
     for call in recording.calls:
@@ -60,18 +63,6 @@ def joined_names(recording: Recording) -> dict[str, str]:
                 if other is not last and other.identity == last.identity and inputs == last.inputs:
                     _join(other, last, inside, names)
     return names
-
-
-def _upstream(call_id: str | None, by_id: Mapping[str, Call]) -> set[str]:
-    """The ids of a call and of everything that its elements come from."""
-    ids: set[str] = set()
-    waiting = [call_id]
-    while waiting:
-        call = by_id.get(waiting.pop() or "")
-        if call is not None and call.id not in ids:
-            ids.add(call.id)
-            waiting.extend(call.inputs)
-    return ids
 
 
 def _join(other: Call, last: Call, inside: Mapping[str, Sequence[Call]], names: dict[str, str]) -> None:

@@ -7,10 +7,12 @@ in all possible matches; a sentence for ambiguous iterators.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import networkx as nx
 
 from advisor.graph.align import already_done
 from advisor.graph.source_calls import OPAQUE, SourceCall
@@ -122,9 +124,12 @@ class _Calls:
         self._constants = _constants(ast.parse(script.text))
         self._arguments: dict[int, dict[str, Scalar]] = {}
         self._outer: dict[int, SourceCall] = {}
+        dataflow: nx.DiGraph[SourceCall] = nx.DiGraph()
+        dataflow.add_nodes_from(nested for call in script.calls for nested in call.nested)
+        dataflow.add_edges_from((upstream, call) for call in script.calls for upstream in call.inputs)
         for call in script.calls:
             self._numbers.setdefault(id(call.node), len(self._numbers) + 1)
-            for inner in _closure(call.nested):
+            for inner in {*call.nested}.union(*(nx.ancestors(dataflow, nested) for nested in call.nested)):
                 self._outer.setdefault(id(inner.node), call)
 
     def arguments(self, call: SourceCall) -> Mapping[str, Scalar]:
@@ -192,16 +197,6 @@ class _Calls:
         arguments = [ast.unparse(argument) for argument in (*call.node.args, *call.node.keywords)]
         dot = "." if isinstance(call.node.func, ast.Attribute) else ""
         return f"{dot}{call.method}({', '.join(arguments)})"[:MAX_TEXT]
-
-
-def _closure(calls: Sequence[SourceCall]) -> Iterable[SourceCall]:
-    waiting, seen = list(calls), set()
-    while waiting:
-        call = waiting.pop()
-        if id(call) not in seen:
-            seen.add(id(call))
-            yield call
-            waiting += call.inputs
 
 
 def _constants(tree: ast.Module) -> dict[str, ast.expr]:

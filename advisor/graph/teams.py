@@ -96,7 +96,7 @@ def waits_for_function(place: Place, forest: Forest) -> bool:
 
 
 def _served(activity: Activity, forest: Forest, root: int) -> int | None:
-    """The node that waits for a thread with this activity, or CONSUMER; None if nobody waits for it."""
+    """The node that waits for a thread with this activity, or CONSUMER; None if nothing waits for it."""
     owner = forest.nodes[activity.top_owner]
     if activity.top_kind == EventKind.PRODUCE:
         return owner.index if owner.base in ASYNC else None

@@ -29,7 +29,7 @@ from advisor.model.pipeline import Pipeline
 from advisor.model.recording import Recording, StepSeries, Window
 
 
-def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline, float | None]:
+def use_unprofiled_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline, float | None]:
     """Replace the profiled steps of a pipeline by unprofiled ones.
 
     Args:
@@ -44,7 +44,7 @@ def use_plain_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline,
     series = _series_of(pipeline, recording)
     if window is None or series is None or not (pipeline.steps or pipeline.max_call_ns):
         return pipeline, None
-    plain = _plain_steps(series, window, pipeline.steps.count if pipeline.steps else 0)
+    plain = _unprofiled_steps(series, window, pipeline.steps.count if pipeline.steps else 0)
     profiled = _between(series, window.start_ns, window.end_ns)
     if not len(plain.start_ns):
         return pipeline, None
@@ -99,7 +99,7 @@ def _unseen_share(pipeline: Pipeline, plain: Steps, profiled: Steps) -> float:
     return (share + min(share, least)) / 2
 
 
-def _plain_steps(series: StepSeries, window: Window, num_profiled: int) -> Steps:
+def _unprofiled_steps(series: StepSeries, window: Window, num_profiled: int) -> Steps:
     """The steps of the stretch without the profiler; if it is too short, all other timed ones, if they are more than profiled."""
     plain = _between(series, window.plain_start_ns, window.plain_end_ns)
     if window.plain_start_ns and len(plain.start_ns) >= PLAIN_MIN_STEPS.value:

@@ -19,6 +19,7 @@ from advisor.graph.buffer_readings import (
 )
 from advisor.graph.no_verdict import no_pipeline, no_rate, no_step, service_worker
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS
+from advisor.host.calibration.prediction import MOST_SPEEDUP
 from advisor.model.calls import Site
 from advisor.model.intervals import Mean, mean_of, ratio_of
 from advisor.model.outcome import Interval
@@ -34,7 +35,7 @@ LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 
 _WIDE = 1.1
-"""A measured ceiling is told with its 95 % interval if the ends of this are further apart than this ratio."""
+"""Ratio of the ends of a 95 % interval from which on a measured ceiling is reported with its interval. Chosen, not measured."""
 _RESOURCES = {"cpu": "the cores", "gil": "Python's global interpreter lock", "disk": "the disk"}
 _STEPS = {
     "profiled": "profiled steps",
@@ -74,7 +75,7 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
     if is_alone:
         return _pipeline_alone(main, wait_steps)
     share = main.wait_share
-    ceiling = 1 / (1 - min(share, 0.999))
+    ceiling = 1 / (1 - min(share, 1 - 1 / MOST_SPEEDUP.value))
     measured = _measured_ceiling(main, recording)
     if measured is not None:
         ceiling = max(1.0, measured.value)

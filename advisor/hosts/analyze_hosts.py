@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from advisor.model.window_timeline import HostView
 
 MIN_BYTES_FOR_PROCESSES = 8 << 20
-"""Minimum total size for several processes: starting one takes as long as analysing a profile of a few MB."""
+"""Minimum total size for several processes, in bytes. Chosen: starting one takes as long as analysing a profile of a few MB."""
 
 
 def analyse_path(

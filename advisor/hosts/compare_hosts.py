@@ -23,8 +23,9 @@ from advisor.model.run_hosts import HostComparison, HostSummary
 from advisor.model.units import format_ns
 
 SAME_STEP = 0.05
-"""Hosts step together if their median steps are within this share of each other."""
+"""Hosts step together if their median steps differ by no more than this share, 0 to 1. Chosen, not measured."""
 MOST_DIFFERENCES = 10
+"""Maximum number of sentences on differences between hosts."""
 
 
 def names_of(rows: Sequence[Row]) -> dict[int, str]:

@@ -25,19 +25,21 @@ from advisor.model.units import format_bytes
 if TYPE_CHECKING:
     from distributed import Client
 
-SCHEME = "dask://"
 MEMORY = "MEMORY"
 """Name of the resource by which Dask bounds the work on a worker (`dask worker --resources MEMORY=16e9`), in bytes."""
 BASE_BYTES = 100 << 20
-"""Memory that an analysis takes besides its profile. Source: docs/benchmarks.md, analysis cost."""
+"""Memory that an analysis takes besides its profile, in bytes. Source: docs/benchmarks.md, analysis cost (2 cores)."""
 BYTES_PER_BYTE = 5
-"""Memory that the analysis of a profile takes, relative to its unpacked size. Source: the same; 4 to 5 for large profiles."""
+"""Memory that the analysis of a profile takes, as a multiple of its unpacked size. Source: the same."""
 CONNECT_S = 10
-"""Longest time to wait for the scheduler, and for its first worker."""
+"""Longest time to wait for the scheduler, and for its first worker, in seconds. Chosen, not measured."""
 LOST_S = 60
-"""Time after which a cluster without any worker, or a scheduler that does not answer, is given up."""
+"""Seconds after which a cluster without any worker, or a scheduler that does not answer, is given up. Chosen, not
+measured."""
 CHECK_S = 2
+"""Seconds between two checks that the cluster has workers. Chosen, not measured."""
 CLOSE_S = 5
+"""Longest time to close the connection, in seconds. Chosen, not measured."""
 RUNNING_PER_THREAD = 2
 """Functions submitted for each thread of the workers, so that the next one is there when one ends."""
 _ADDRESS = re.compile(r"dask://(\[[0-9a-fA-F:.]+\]|[^/:\s]+):(\d{1,5})/?")
@@ -136,7 +138,7 @@ class DaskExecutor(HostExecutor):
         """Pass the outcome of Dask's future on, in the terms of `HostExecutor`."""
         try:
             self._answer(future, inner.result())
-        except CancelledError:  # nobody here cancels, so the client has lost its scheduler
+        except CancelledError:  # nothing here cancels, so the client has lost its scheduler
             self._answer(future, error=self._lost())
         except Exception as error:
             self._answer(future, error=self._translated(error))
@@ -170,7 +172,7 @@ class DaskExecutor(HostExecutor):
         return workers
 
     def _watch(self) -> None:
-        """Give up what is pending if there is no worker, or no answer, for too long; Dask would wait for ever."""
+        """Give up what is pending if there is no worker, or no answer, for too long; Dask would wait forever."""
         alive = time.monotonic()
         reason = ""
         while not self._is_closing.wait(CHECK_S):

@@ -18,7 +18,7 @@ from advisor.model.units import format_rate, format_share
 from advisor.profile.profile_files import few
 
 _MOST = 0.5
-"""Share above which most of a wait, or of a time, is meant."""
+"""Share above which "most of" a wait or of a time is meant: more than half."""
 _BUSY = 0.5
 """Share of the time for which busy pipelines make the workers the limit. Measured by `benchmarks/service_sides.py`: at least 0.95
 where they are, and at most 0.003 behind a link that carries two thirds of what they could send."""

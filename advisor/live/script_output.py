@@ -20,7 +20,7 @@ from rich.text import Text
 LONGEST_LINE = 1 << 16
 """A longer line is printed in parts."""
 _GRACE_S = 1.0
-"""Time for the last lines after the script has ended. Its own child processes may keep a pipe open for ever."""
+"""Time for the last lines after the script has ended. Its own child processes may keep a pipe open indefinitely."""
 
 
 @contextlib.contextmanager

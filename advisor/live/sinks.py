@@ -148,7 +148,7 @@ class Background:
             except Exception as error:
                 self._error = error
                 with contextlib.suppress(queue.Empty):
-                    while True:  # so that nobody waits for a place in the queue
+                    while True:  # so that no thread waits for a place in the queue
                         self._waiting.get_nowait()
                 return
 

@@ -16,13 +16,15 @@ from advisor.model.live import LiveConsumer, SlowPeriod
 from advisor.model.robust import DEVIATIONS, median_and_deviation
 
 IN_A_ROW = 3
-"""Samples that must agree."""
+"""Number of samples that must agree. Chosen, not measured: one slow sample is a checkpoint or a pause."""
 MIN_REFERENCE = 5
-"""Samples before a change can be noticed."""
+"""Number of samples before a change can be noticed. Chosen, not measured."""
 MAX_REFERENCE = 120
-"""Samples that describe what is usual; older ones are forgotten, so that slow drift is not reported."""
+"""Number of samples that describe what is usual; older ones are forgotten, so that slow drift is not reported. Chosen: two
+minutes of samples a second apart."""
 MIN_SLOWDOWN = 1.2
-"""Smallest factor that is reported. Clock rates and other processes change steps by less than that for minutes."""
+"""Smallest ratio of step times that is reported. Chosen, not measured: clock rates and other processes change steps by less than
+that for minutes."""
 MAX_PERIODS = 100
 """Per consumer; later ones are not kept."""
 

@@ -20,7 +20,6 @@ from advisor.model.errors import AdvisorError
 from advisor.model.live import LiveSample
 from advisor.model.text import message_of
 
-TRACKERS = ("wandb", "mlflow")
 PREFIX = "input_pipeline"
 """First part of the names of metrics: `input_pipeline/step_time_ms`."""
 JOB_TYPE = "advisor-watch"
@@ -32,7 +31,7 @@ def open_tracker(tracker: str, name: str, run_name: str | None) -> Sink:
     """Log to an experiment tracker.
 
     Args:
-        tracker: One of `TRACKERS`.
+        tracker: `wandb` or `mlflow`.
         name: What asked for it, for messages.
         run_name: Name of a new run; None: log to the run that is active in this process.
 

@@ -187,7 +187,7 @@ def summary(run: WatchedRun) -> list[str]:
         f"The process used {run.cores:.1f} cores on average{memory}; sampling took {units.format_share(run.own_share)} of a core."
     )
     if run.is_incomplete:
-        lines.append("More places of the script take elements than are told apart here.")
+        lines.append("The script takes elements in more places than are listed separately.")
     return lines
 
 

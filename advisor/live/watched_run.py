@@ -12,9 +12,9 @@ from advisor.live.slow_periods import SlowPeriods
 from advisor.model.live import BottleneckStretch, LiveConsumer, LiveSample, SlowPeriod
 
 Change = SlowPeriod | BottleneckStretch
-"""What is told as soon as it is noticed."""
+"""What is reported as soon as it is noticed."""
 MAX_CONSUMERS = 200
-"""Consumers that are told apart; a script that takes elements in more places is only counted."""
+"""Consumers that are listed separately; a script that takes elements in more places is only counted."""
 
 
 class WatchedConsumer:
@@ -78,7 +78,7 @@ class WatchedRun:
         """CPU time that the sampling took."""
         self.peak_rss_bytes = 0
         self.is_incomplete = False
-        """Whether there were more consumers than are told apart."""
+        """Whether there were more consumers than are listed separately."""
 
     @property
     def main(self) -> WatchedConsumer | None:

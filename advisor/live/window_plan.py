@@ -12,17 +12,17 @@ from advisor.model.live import LiveWindow, SlowPeriod
 from advisor.model.units import NS_PER_S
 
 EVERY_S = 600.0
-"""Default time between two windows."""
+"""Default time between two windows, in seconds. Chosen, not measured."""
 MIN_EVERY_S = 60.0
-"""Shortest time between two windows that can be asked for."""
+"""Shortest time between two windows that can be asked for, in seconds. Chosen, not measured."""
 MIN_PAUSE_S = 180.0
-"""Shortest time between the windows of two slow periods. A slow period of minutes has one bottleneck."""
+"""Shortest time between the windows of two slow periods, in seconds. Chosen: a slow period of minutes has one bottleneck."""
 MAX_SHARE = 0.05
-"""Most of the time that is spent inside windows."""
+"""Maximum share of the run inside windows, 0 to 1. Chosen, not measured."""
 MAX_WINDOWS = 1_000
 """Per run. A run of a week has this many windows, one every ten minutes."""
 PATIENCE_S = 600.0
-"""A window that has been asked for and does not come is given up after this time: the script makes no steps."""
+"""Seconds after which a requested window is given up: the script makes no steps. Chosen, not measured."""
 
 
 class WindowPlan:

@@ -22,9 +22,9 @@ class Calibration:
     small_read_ns: float | None = None
     """A read of a few hundred bytes by a reader of tf.data, without the copying; the file is in the page cache."""
     wakeup_ns: float | None = None
-    """Waking another thread; not used by predictions."""
+    """Waking another thread. `advisor doctor` prints it; no prediction uses it, because `next_ns` and `handoff_ns` contain it."""
     page_cache_bytes_per_ns: float | None = None
-    """Rate of reading a file from the page cache; not used by predictions."""
+    """Rate of reading a file from the page cache."""
     measured_on: str = ""
     """Date in UTC, as in `2026-11-21`."""
     failure: str = ""

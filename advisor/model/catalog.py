@@ -73,7 +73,7 @@ CACHES = frozenset(
 )
 
 BOOKKEEPING = frozenset({"Root", "Model", "Options", "MaxIntraOpParallelism", "PrivateThreadPool"})
-"""Types that tf.data puts around a pipeline. They transform nothing, so that nobody can make them faster."""
+"""Types that tf.data puts around a pipeline. They transform nothing, so they cannot be made faster."""
 
 PYTHON_OPS = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 """Ops that run Python code in this process and therefore hold the GIL."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval, LossDeviation, LossPoint
 from advisor.model.paired_test import PairedTest
-from advisor.model.proof import Phase, Side
+from advisor.model.proof_result import Phase, Side
 
 EQUAL_FASTER = "equal and faster"
 OTHER_FASTER = "faster but different data"

@@ -114,7 +114,7 @@ class SplitFunction:
     """Empty for a lambda."""
     second_name: str = ""
     original: str = ""
-    """The definition as it stands in the file, in whole lines; empty for a lambda."""
+    """The definition as written in the file, in whole lines; empty for a lambda."""
     line: int = 0
     """Line in which the definition begins."""
     is_replaced: bool = True

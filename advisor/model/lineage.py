@@ -21,7 +21,7 @@ class Lineage:
             for owner in {call.nested_in, call.made_by} - {None, call.id}:
                 self._children.setdefault(str(owner), []).append(call.id)
 
-    def behind(self, call_id: str) -> tuple[Call, ...]:
+    def upstream(self, call_id: str) -> tuple[Call, ...]:
         """Return the call and every call that its elements depend on."""
         return self._closure([call_id])
 

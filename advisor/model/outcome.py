@@ -14,7 +14,7 @@ from advisor.model.calls import Site
 from advisor.model.finding import Finding, Prediction, Rejected, Safety
 from advisor.model.outlook import Outlook
 from advisor.model.pipeline import Analysis
-from advisor.model.proof import Proof
+from advisor.model.proof_result import Proof
 from advisor.model.units import format_count, format_share
 from advisor.model.window_timeline import HostView
 

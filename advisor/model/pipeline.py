@@ -247,7 +247,7 @@ class Pipeline:
         return self.span_ns / self.num_elements if self.num_elements else 0.0
 
     @property
-    def plain_over_profiled(self) -> float:
+    def unprofiled_ratio(self) -> float:
         """Ratio of the step times without and with the profiler; 1 if one of them was not measured."""
         return self.step_ns / self.profiled_step_ns if self.profiled_step_ns else 1.0
 
@@ -273,12 +273,13 @@ class Pipeline:
 
     def upstream(self, iterator: Iterator) -> tuple[Iterator, ...]:
         """Return all direct and indirect inputs of an iterator, nearest first."""
-        upstream: list[Iterator] = []
-        level = list(self.inputs(iterator))
-        while level:
-            upstream += level
-            level = [below for it in level for below in self.inputs(it)]
-        return tuple(upstream)
+        import networkx as nx  # `advisor rules` needs no networkx
+
+        requests: nx.DiGraph[str] = nx.DiGraph()
+        requests.add_nodes_from(it.id for it in self.iterators)
+        requests.add_edges_from((it.parent_id, it.id) for it in self.iterators if it.parent_id is not None)
+        by_id = {it.id: it for it in self.iterators}
+        return tuple(by_id[upstream_id] for _, upstream_id in nx.bfs_edges(requests, iterator.id))
 
     def parent(self, iterator: Iterator) -> Iterator | None:
         """Return the iterator that consumes `iterator`; None for the root."""

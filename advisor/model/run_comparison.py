@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from advisor.model.outcome import Interval
 from advisor.model.paired_test import PairedTest
 from advisor.model.pipeline import Iterator
-from advisor.model.proof import Side
+from advisor.model.proof_result import Side
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,8 +60,8 @@ def decide(
         worthwhile: The smallest gain that counts, such as 1.05; a loss counts from its inverse. 1.0 if every difference counts:
             then no result is `FUTILE`.
         may_give_up: Whether to stop when more pairs could not show a difference. They could still show that there is none, which
-            only matters to whoever asks whether two versions are the same.
-        is_gain_only: Whether to stop as soon as a worthwhile gain is excluded: then a loss need not be told from no effect.
+            only matters if the question is whether two versions are the same.
+        is_gain_only: Whether to stop as soon as a worthwhile gain is excluded: a loss and no effect are the same then.
     """
     look = next((look for look in LOOKS if look.pairs == len(ratios)), None)
     if look is None:

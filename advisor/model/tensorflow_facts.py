@@ -14,7 +14,6 @@ class TensorFlowFacts:
     host: Host
     """The machine, with TensorFlow's version and accelerators."""
     path: str
-    keras_version: str
     is_built_with_cuda: bool
     profiler_problem: str
     """Why its profiler does not work, as the end of a sentence; empty if it does."""

@@ -56,7 +56,7 @@ def raising_when_terminated() -> Iterator[None]:
 
 
 @contextmanager
-def letting_go_when_terminated() -> Iterator[None]:
+def cleaning_up_when_terminated() -> Iterator[None]:
     """Clean up the block at a signal and then end by that signal. For blocks in a program that is not the advisor's."""
     try:
         with raising_when_terminated():

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from advisor.model import state
 from advisor.model.calls import Call
-from advisor.model.offload import FILES, UNDECIDED, Objection, Repair
+from advisor.model.offload_result import FILES, UNDECIDED, Objection, Repair
 from advisor.model.pipeline import Analysis
 from advisor.model.state import ObservedState
 from advisor.predict.call_index import graph_of

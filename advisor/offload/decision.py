@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from advisor.model.offload import (
+from advisor.model.offload_result import (
     COUNTS,
     MOVABLE,
     OP,

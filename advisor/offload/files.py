@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from advisor.model import state
 from advisor.model.errors import AdvisorError
-from advisor.model.offload import Sizing
+from advisor.model.offload_result import Sizing
 from advisor.model.pipeline import Analysis
 from advisor.offload.repairs import DISPATCHER_PORT, NAME, SERVICE_ADDRESS
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 from advisor.model import op_effects, state
 from advisor.model.calls import Call, FunctionFacts
-from advisor.model.offload import (
+from advisor.model.offload_result import (
     EFFECT,
     FILES,
     OP,

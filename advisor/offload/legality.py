@@ -16,7 +16,7 @@ from dataclasses import replace
 from advisor.host.calibration.offload import LEAST_MOVED_SHARE
 from advisor.model.calls import Call
 from advisor.model.finding import InsertAfter, Safety
-from advisor.model.offload import (
+from advisor.model.offload_result import (
     COUNTS,
     DYNAMIC,
     FIT,

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.model.calls import Call
 from advisor.model.finding import InsertAfter, SetArgument, SetFitArgument
-from advisor.model.offload import FIT, Repair
+from advisor.model.offload_result import FIT, Repair
 from advisor.model.pipeline import Analysis
 from advisor.model.shared_text import siblings_of
 from advisor.model.units import format_count

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from advisor.model.calls import Call
 from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument
-from advisor.model.offload import BATCH, DYNAMIC, FIT, PROCESSING_MODES, REPEAT, Movability, Repair
+from advisor.model.offload_result import BATCH, DYNAMIC, FIT, PROCESSING_MODES, REPEAT, Movability, Repair
 from advisor.model.pipeline import Analysis
 from advisor.model.units import format_count
 from advisor.offload import data_files

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from advisor.model.calls import Call
 from advisor.model.finding import MoveAfter, SetArgument
-from advisor.model.offload import REPEAT, Repair
+from advisor.model.offload_result import REPEAT, Repair
 from advisor.model.pipeline import Analysis
 from advisor.offload.transformations import BATCHES, is_endless
 from advisor.predict.call_index import graph_of

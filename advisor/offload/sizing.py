@@ -27,7 +27,7 @@ from advisor.host.calibration.offload import (
     MODEL_WAIT_SHARE,
 )
 from advisor.host.calibration.proof import WORTHWHILE
-from advisor.model.offload import Movability, ServiceMeasurement, ServiceRate, Sizing
+from advisor.model.offload_result import Movability, ServiceMeasurement, ServiceRate, Sizing
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.units import (
     NS_PER_S,

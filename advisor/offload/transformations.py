@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from advisor.model.calls import INFINITE_CARDINALITY, Call
-from advisor.model.offload import COUNTS, FILES, OFF, PYTHON, REFUSED, SOURCE, STATE, UNDECIDED, Objection
+from advisor.model.offload_result import COUNTS, FILES, OFF, PYTHON, REFUSED, SOURCE, STATE, UNDECIDED, Objection
 
 PASSIVE = frozenset({"prefetch", "with_options"})
 """What may follow `distribute` as well as precede it."""

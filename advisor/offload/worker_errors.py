@@ -3,7 +3,7 @@
 In: the message, the place of `distribute` and the calls upstream of it.  Out: an `Objection`.
 
 The dispatcher and the workers report an error of the whole pipeline. It names a file, a Python function or an op, and so the call
-that reads the file, runs the function or contains the op can be told from the recording.
+that reads the file, runs the function or contains the op is known from the recording.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from advisor.model.calls import Call
-from advisor.model.offload import FILES, OP, PYTHON, REFUSED, SERVICE, Objection
+from advisor.model.offload_result import FILES, OP, PYTHON, REFUSED, SERVICE, Objection
 from advisor.model.op_effects import FILE_READING_OPS
 from advisor.offload.data_files import PATH_ARGUMENTS, READERS
 

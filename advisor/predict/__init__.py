@@ -14,7 +14,7 @@ from advisor.predict.batch_functions import (
     vectorizing_fix,
 )
 from advisor.predict.built_once import BuiltOnce, built_once
-from advisor.predict.cache_break_even import Payoff, payoff
+from advisor.predict.cache_break_even import BreakEven, find_break_even
 from advisor.predict.cache_size import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
 from advisor.predict.caching import (
     CachePlace,
@@ -85,6 +85,7 @@ from advisor.predict.vectorizing_obstacles import vectorizing_obstacle
 
 __all__ = [
     "HIGH_WAITING",
+    "BreakEven",
     "BuiltOnce",
     "CachePlace",
     "CoreUse",
@@ -92,7 +93,6 @@ __all__ = [
     "Hoist",
     "Obstacle",
     "OpWork",
-    "Payoff",
     "ProductWork",
     "Remade",
     "Split",
@@ -114,6 +114,7 @@ __all__ = [
     "element_bytes",
     "elements_per_epoch",
     "file_count",
+    "find_break_even",
     "flat_map_split",
     "forbidding_options",
     "function_edit",
@@ -139,7 +140,6 @@ __all__ = [
     "overlap_factors",
     "padding_obstacle",
     "parallel_safety",
-    "payoff",
     "policy_edit",
     "predict_parallel",
     "predict_part_parallel",

@@ -1,6 +1,6 @@
 """Whether the function of a `map` can be called once per batch instead of once per element, and what that takes.
 
-In: an `Analysis`, a `map` and the `batch` behind it.  Out: the fix, or None; predicted memory. Functions are judged
+In: an `Analysis`, a `map` and the `batch` after it.  Out: the fix, or None; predicted memory. Functions are judged
 by an allow-list (`advisor/model/vectorizable_ops.py`): what runs Python code or reads state is refused, and so is whatever is not
 known.
 """
@@ -53,7 +53,7 @@ def vectorizing_fix(analysis: Analysis, call: Call, batched: Call) -> Fix | None
     Args:
         analysis: The analysis.
         call: The `map`.
-        batched: The `batch` or `padded_batch` behind it, with nothing between them that looks at single elements.
+        batched: The `batch` or `padded_batch` after it, with nothing between them that looks at single elements.
     """
     if call.method != "map" or call.function is None or not is_vectorizable(call.function):
         return None
@@ -131,12 +131,12 @@ def edits_to_batch_first(analysis: Analysis, call: Call, batched: Call) -> tuple
 
 
 def padding_obstacle(analysis: Analysis, call: Call, batched: Call) -> str | None:
-    """Return why a `map` must not move behind a `padded_batch` that pads its results, as a clause; None if it may.
+    """Return why a `map` must not move after a `padded_batch` that pads its results, as a clause; None if it may.
 
     Args:
         analysis: The analysis.
         call: The `map`.
-        batched: The `padded_batch` behind it.
+        batched: The `padded_batch` after it.
     """
     function = call.function
     where = f"padded_batch{_at_line(batched)} pads its results"
@@ -276,7 +276,7 @@ def _takes_full_windows(analysis: Analysis, call: Call) -> bool:
 
 
 def _skips_errors(analysis: Analysis, call: Call) -> bool:
-    """Whether a call behind the map drops elements with errors: of a batch it would drop all."""
+    """Whether a call after the map drops elements with errors: of a batch it would drop all."""
     return any(
         other.method == "ignore_errors"
         and any(each.id in (call.id, call.nested_in) for each in upstream_calls(analysis, other))
@@ -285,7 +285,7 @@ def _skips_errors(analysis: Analysis, call: Call) -> bool:
 
 
 def _fuses_shuffle(analysis: Analysis, call: Call, batched: Call) -> bool:
-    """Whether the map stands between a shuffle and its repeat. TensorFlow fuses them without it, and shuffles otherwise."""
+    """Whether the map is between a shuffle and its repeat. TensorFlow fuses them without it, and shuffles otherwise."""
     chain = linear_chain(analysis, batched)
     place = [other.id for other in chain].index(call.id) if call in chain else 0
     around = [other.method for other in chain[place - 1 : place + 2]] if place else []

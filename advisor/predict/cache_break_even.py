@@ -1,6 +1,6 @@
 """Computes when a cache pays off: the cost of its first epoch and the epoch from which the script has saved time.
 
-In: an `Analysis`, a pipeline and a `CachePlace`.  Out: `Payoff`, or None if the length of an epoch is unknown.
+In: an `Analysis`, a pipeline and a `CachePlace`.  Out: `BreakEven`, or None if the length of an epoch is unknown.
 
 A cache does not accelerate the first epoch: every element is still produced, and stored in addition. In memory, storing costs
 nothing (tf.data does not copy), so the first epoch takes as long as now; a cache file has to be written.
@@ -17,7 +17,7 @@ from advisor.predict.run_gain import break_even_pass
 
 
 @dataclass(frozen=True, slots=True)
-class Payoff:
+class BreakEven:
     """The predicted epoch times with a cache, in nanoseconds."""
 
     epoch_ns: float
@@ -30,9 +30,9 @@ class Payoff:
     """Number of epochs after which the script has taken less time than without the cache, as predicted."""
 
 
-def payoff(
+def find_break_even(
     analysis: Analysis, pipeline: Pipeline, place: CachePlace, write_bytes_per_s: float | None = None
-) -> Payoff | None:
+) -> BreakEven | None:
     """Predict when a cache pays off.
 
     Args:
@@ -42,7 +42,7 @@ def payoff(
         write_bytes_per_s: Write rate of the disk for a cache file; None for a cache in memory.
 
     Returns:
-        The payoff, or None if the length of an epoch or the size of the cache is unknown, or if the cache has no benefit.
+        The epoch times, or None if the length of an epoch or the size of the cache is unknown, or if the cache has no benefit.
     """
     steps, step = root_steps_per_epoch(analysis, pipeline), pipeline.steps
     if steps is None or step is None or place.prediction.value <= 1:
@@ -57,4 +57,4 @@ def payoff(
     break_even = break_even_pass(place.prediction.value, epoch_ns / (epoch_ns + fill_ns))
     if break_even is None:
         return None
-    return Payoff(epoch_ns, epoch_ns + fill_ns, later_ns, break_even)
+    return BreakEven(epoch_ns, epoch_ns + fill_ns, later_ns, break_even)

@@ -3,7 +3,7 @@
 In: an `Analysis`, the chain of the consumer and the place of a new cache.  Out: the cache that moves to the new place, or whether
 two caches would hold the same elements.
 
-A cache that only feeds another one is read once, when the other one is filled, and then holds its elements in vain.
+A cache that only feeds another one is read once, when the other one is filled, and then holds its elements without use.
 """
 
 from __future__ import annotations

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from advisor.model.pipeline import Analysis
 
 if TYPE_CHECKING:
-    from advisor.predict.recorded_graph import RecordedGraph
+    from advisor.model.recorded_graph import RecordedGraph
 
 _MOST_KEPT = 4
+"""Number of graphs that are cached."""
 
 _graphs: OrderedDict[int, RecordedGraph] = OrderedDict()
 """By identity of the tuple of calls. The graph references the tuple, so that its identity is not reused."""
@@ -24,7 +25,7 @@ def graph_of(analysis: Analysis) -> RecordedGraph:
     key = id(analysis.calls)
     graph = _graphs.get(key)
     if graph is None or graph.calls is not analysis.calls:
-        from advisor.predict.recorded_graph import RecordedGraph  # `advisor rules` needs no networkx
+        from advisor.model.recorded_graph import RecordedGraph  # `advisor rules` needs no networkx
 
         graph = _graphs[key] = RecordedGraph(analysis.calls)
         while len(_graphs) > _MOST_KEPT:

@@ -10,6 +10,9 @@ from dataclasses import dataclass
 from advisor.host.calibration.prediction import COMPUTING_SHARE, LOCK_WAIT_SHARE, OTHERS_KEEP
 from advisor.model.pipeline import Analysis, Pipeline
 
+_WORTH_A_WORD = 0.25
+"""Number of cores used by other processes from which on they are reported. Chosen, not measured."""
+
 
 @dataclass(frozen=True, slots=True)
 class CoreUse:
@@ -43,7 +46,7 @@ class CoreUse:
         own = min(self.own, self.usable)  # CPU time of a child counts when it ends, so it can exceed the window's
         if not self.is_measured:
             return f"the pipeline uses at most {own:.1f} of {self.usable:g} cores (CPU time was not measured)"
-        others = f" and others {self.others:.1f}" if self.others >= 0.25 else ""
+        others = f" and others {self.others:.1f}" if self.others >= _WORTH_A_WORD else ""
         return f"the process uses {own:.1f}{others} of {self.usable:g} cores"
 
 

@@ -65,7 +65,7 @@ def cache_obstacles(analysis: Analysis, call: Call) -> tuple[Obstacle, ...]:
     The text of the call may make other datasets too (a loop, a helper that is called twice). A cache in that text changes them
     all, so what is upstream of its other calls counts, too, and names the dataset.
 
-    Empty: a cache behind the call is exact, as long as `cache_assumptions` hold.
+    Empty: a cache after the call is exact, as long as `cache_assumptions` hold.
     """
     graph, observed = graph_of(analysis), Observations(analysis.recording)
     by_id, lineage, own = graph.by_id, graph.lineage, graph.upstream(call)
@@ -92,15 +92,15 @@ def cache_assumptions(analysis: Analysis, call: Call) -> tuple[str, ...]:
     """
     graph, observed = graph_of(analysis), Observations(analysis.recording)
     lineage = graph.lineage
-    behind = lineage.behind(call.id)
-    clauses = {text: text for dependency in behind for text in observed.assumptions(dependency, behind)}
-    own = {dependency.id for dependency in behind}
+    dependencies = lineage.upstream(call.id)
+    clauses = {text: text for dependency in dependencies for text in observed.assumptions(dependency, dependencies)}
+    own = {dependency.id for dependency in dependencies}
     siblings = siblings_of(call, graph.by_id)
     if len(siblings) > MAX_SIBLINGS:
         text = f"all {len(siblings) + 1} datasets that this text makes read the same kind of state"
         clauses[text] = text
     for sibling in siblings[:MAX_SIBLINGS]:
-        others = lineage.behind(sibling.id)
+        others = lineage.upstream(sibling.id)
         for dependency in others:
             for text in () if dependency.id in own else observed.assumptions(dependency, others):
                 if text not in clauses:
@@ -126,7 +126,7 @@ def assumptions_of_function(analysis: Analysis, call: Call, function: FunctionFa
     """Return the assumptions of a cache after `call` if it applied another function; see `cache_assumptions`."""
     graph = graph_of(analysis)
     return tuple(
-        Observations(analysis.recording).assumptions(replace(call, function=function), graph.lineage.behind(call.id))
+        Observations(analysis.recording).assumptions(replace(call, function=function), graph.lineage.upstream(call.id))
     )
 
 

@@ -24,9 +24,11 @@ from advisor.predict.limit_names import name_of_limit
 from advisor.predict.machine_costs import machine_costs
 
 ON_THE_BRINK = 1.1
-"""Speedup of the step up to which the pipeline counts as about as fast as the training: less than the error of the prediction."""
+"""Speedup of the step (a ratio) up to which the pipeline counts as about as fast as the training. Chosen: less than the error of
+the prediction."""
 MOST_SHOWN = 100.0
-"""Larger speedups are not told apart: the pipeline's own time is then too short to be measured beside the step."""
+"""Speedups, as ratios, above this are not distinguished. Chosen: the pipeline's own time is then too short to be measured beside
+the step."""
 
 
 def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headroom | None:

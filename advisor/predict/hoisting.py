@@ -1,4 +1,4 @@
-"""Whether a `map` inside the function of an `interleave` or `flat_map` can move out of it, behind that call.
+"""Whether a `map` inside the function of an `interleave` or `flat_map` can move out of it, after that call.
 
 In: an `Analysis` and the `map`.  Out: `Hoist`: the edits and what they do to the data, or the reason why there are none. Both
 outer calls pass on elements as they are, and a `map` changes neither their number nor their order, so that it computes the same
@@ -25,7 +25,7 @@ class Hoist:
     """Whether a `map` can move out of a function."""
 
     edits: tuple[Edit, ...]
-    """They move the `map`, and the maps that follow it there, behind the outer call, and make it parallel; none if it stays."""
+    """They move the `map`, and the maps that follow it there, after the outer call, and make it parallel; none if it stays."""
     safety: Safety
     reason: str
     """Why it stays, as a clause; empty if there are edits."""

@@ -26,6 +26,8 @@ class MachineCosts:
     """Maximum, typical, minimum."""
     copied_bytes_per_ns: float
     small_read_ns: float
+    page_cache_bytes_per_ns: float | None
+    """None if it was not measured; nothing is assumed then."""
     uncalibrated: frozenset[str]
     """Names of the costs above that are built in."""
 
@@ -58,5 +60,6 @@ def machine_costs(analysis: Analysis) -> MachineCosts:
         handoff_ns=(scale * most_ns, typical_ns, scale * least_ns),
         copied_bytes_per_ns=cost("copied_bytes_per_ns"),
         small_read_ns=cost("small_read_ns"),
+        page_cache_bytes_per_ns=measured.page_cache_bytes_per_ns,
         uncalibrated=frozenset(missing),
     )

@@ -69,12 +69,12 @@ class Observations:
                 return f"reads the {resource.kind}{name}, which was not watched"
         return None
 
-    def assumptions(self, call: Call, behind: Iterable[Call]) -> Iterator[str]:
+    def assumptions(self, call: Call, dependencies: Iterable[Call]) -> Iterator[str]:
         """Describe the conditions for equal elements in every epoch that no observation established.
 
         Args:
             call: The call that reads the state.
-            behind: All calls upstream of the cache; one of them may name the files that `call` reads.
+            dependencies: All calls upstream of the cache; one of them may name the files that `call` reads.
 
         Yields:
             Clauses such as "the variable `scale` is not assigned while training runs".
@@ -92,7 +92,7 @@ class Observations:
             if item.kind == state.FILE and item.is_written_before and item.change is None:
                 yield f"{_file_name(item.name)}, which the script writes before the first epoch, is not written again {_WHILE}"
         if self._recording is not None:
-            yield from self._of_files(call, behind)
+            yield from self._of_files(call, dependencies)
 
     def reads_mutable_state(self, function: FunctionFacts) -> bool:
         """Return whether the function captures a resource of a kind that can change."""
@@ -116,14 +116,14 @@ class Observations:
             evidence = f"it was the same at the beginning of {seen.epochs} epochs"
         return f"{subject} is not {_VERBS[resource.kind]} {_WHILE} ({evidence})"
 
-    def _of_files(self, call: Call, behind: Iterable[Call]) -> Iterator[str]:
+    def _of_files(self, call: Call, dependencies: Iterable[Call]) -> Iterator[str]:
         ops = FILE_READING_OPS & (call.function.ops.keys() if call.function is not None else frozenset())
         name = call.function.name if call.function is not None and call.function.name else call.method
         if "MatchingFiles" in ops:
             yield f"no file is added to or removed from those that `{name}` lists {_WHILE}"
         if not ops and call.method not in _FILE_METHODS:
             return
-        watched = {item.id for item in behind} & {
+        watched = {item.id for item in dependencies} & {
             call_id for call_id, states in self._by_call.items() if any(item.kind == state.FILE for item in states)
         }
         if self._recording is not None and self._recording.state is None:

@@ -59,7 +59,7 @@ def predict_part_parallel(
     Returns:
         The prediction, or None if nothing was measured.
     """
-    part_ns = iterator.busy_ns * share / elements * pipeline.plain_over_profiled if elements > 0 else 0.0
+    part_ns = iterator.busy_ns * share / elements * pipeline.unprofiled_ratio if elements > 0 else 0.0
 
     def factors(efficiency: float, hand_over_ns: float) -> dict[str, float]:
         factor = _factor(1 / max(wanted, 1e-9), efficiency, hand_over_ns, part_ns)
@@ -96,7 +96,7 @@ def _factors(
     """Cost factor per iterator, at most 1."""
     call = iterators[0].main_call  # in a fused map and batch, the elements of the map are handed over
     elements = (window_elements(pipeline, call) if call is not None else None) or iterators[0].elements or 0
-    each_ns = sum(it.busy_ns for it in iterators) / elements * pipeline.plain_over_profiled if elements else 0.0
+    each_ns = sum(it.busy_ns for it in iterators) / elements * pipeline.unprofiled_ratio if elements else 0.0
     factor = _factor(least, efficiency, hand_over_ns, each_ns)
     return {it.id: factor for it in iterators}
 

@@ -43,7 +43,7 @@ def with_timing(analysis: Analysis, fix: Fix) -> Fix:
 def _edited_calls(analysis: Analysis, edits: Iterable[Edit]) -> Iterator[Call]:
     """The calls that the edits name, with all other calls of the same text; for an option every call of its datasets.
 
-    The last calls come first: they have the others behind them.
+    The last calls come first: the others are upstream of them.
     """
     graph = graph_of(analysis)
     by_id = graph.by_id
@@ -63,7 +63,7 @@ def _of_state(analysis: Analysis, calls: Iterable[Call]) -> Iterator[str]:
     upstream_calls: dict[str, Call] = {}
     for call in calls:
         if call.id not in upstream_calls:
-            upstream_calls |= {upstream_call.id: upstream_call for upstream_call in lineage.behind(call.id)}
+            upstream_calls |= {upstream_call.id: upstream_call for upstream_call in lineage.upstream(call.id)}
     for upstream_call in upstream_calls.values():
         reason = observed.reason_against_reading_ahead(upstream_call)
         if reason is not None:

@@ -35,7 +35,7 @@ def unprofiled(pipeline: Pipeline) -> Pipeline:
     working = [it for it in pipeline.iterators if it.function_ns > 0 and it.blame_share > 0]
     if steps is None or steps.mean_ns <= 0 or pipeline.num_elements <= 0 or not working:
         return pipeline
-    kept = {it.id: _kept_share(it, pipeline.plain_over_profiled) for it in pipeline.iterators}
+    kept = {it.id: _kept_share(it, pipeline.unprofiled_ratio) for it in pipeline.iterators}
     if all(share == 1 for share in kept.values()):
         return pipeline
     freed_blame = sum(it.blame_share * (1 - kept[it.id]) for it in pipeline.iterators)
@@ -55,12 +55,12 @@ def unprofiled(pipeline: Pipeline) -> Pipeline:
     return replace(pipeline, iterators=tuple(changed(it) for it in pipeline.iterators))
 
 
-def _kept_share(it: Iterator, plain_over_profiled: float) -> float:
+def _kept_share(it: Iterator, unprofiled_ratio: float) -> float:
     """Share of an iterator's cost that remains without the profiler, 0 to 1; the profiled cost is scaled with the step."""
     if it.function_ns > 0 or it.is_async or it.busy_ns <= 0 or not it.elements:
         return 1.0
     usual = it.usual_ns / it.busy_ns if it.usual_ns is not None and base_type(it.name) in PASSING_ON else 1.0
     model = 1.0
     if it.unprofiled_ns is not None:
-        model = it.unprofiled_ns / (it.busy_ns / it.elements * plain_over_profiled)
+        model = it.unprofiled_ns / (it.busy_ns / it.elements * unprofiled_ratio)
     return min(1.0, usual, model)

@@ -1,6 +1,6 @@
 """Says what keeps the function of a `map` from being called once per batch by `tf.vectorized_map`.
 
-In: an `Analysis`, a `map` and the `batch` behind it.  Out: a clause for the report. `batch_functions` decides; this module names
+In: an `Analysis`, a `map` and the `batch` after it.  Out: a clause for the report. `batch_functions` decides; this module names
 the reason, for the reader who rewrites the function by hand.
 """
 
@@ -12,6 +12,7 @@ from advisor.model.vectorizable_ops import DRAWING_OPS, LOOP_INVARIANT_OPS, VECT
 from advisor.predict.batch_functions import is_vectorizable, padding_obstacle, vectorizing_fix
 
 _SHOWN_OPS = 3
+"""Maximum number of ops named."""
 
 
 def vectorizing_obstacle(analysis: Analysis, call: Call, batched: Call) -> str | None:
@@ -20,7 +21,7 @@ def vectorizing_obstacle(analysis: Analysis, call: Call, batched: Call) -> str |
     Args:
         analysis: The analysis.
         call: The `map`.
-        batched: The `batch` behind it.
+        batched: The `batch` after it.
     """
     function = call.function
     if vectorizing_fix(analysis, call, batched) is not None:

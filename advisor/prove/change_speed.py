@@ -12,12 +12,13 @@ from advisor.model.calls import Call
 from advisor.model.change_proof import NOT_MEASURED, UNKNOWN
 from advisor.model.outcome import LossDeviation, LossPoint
 from advisor.model.paired_test import PairedTest
-from advisor.model.proof import Side
+from advisor.model.proof_result import Side
 from advisor.model.recording import Recording
 from advisor.prove.change_verdict import SpeedFacts, judge_speed
 from advisor.prove.compare_runs import verdict_of
-from advisor.prove.end_to_end import EndToEnd, RunSteps, median_of
+from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.losses import loss_curve, loss_deviation
+from advisor.prove.run_steps import RunSteps, median_of
 from advisor.prove.steady_state import UnknownEpoch, steps_to_fill_caches
 from advisor.prove.training_loops import main_consumer
 from advisor.prove.trial.ab_benchmark import Measurement

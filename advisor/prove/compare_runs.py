@@ -12,10 +12,11 @@ from advisor.host.calibration.proof import SAME_WITHIN
 from advisor.model.intervals import MIN_VALUES, Mean, mean_of, ratio_of
 from advisor.model.outcome import Interval, Report
 from advisor.model.pipeline import Iterator, Pipeline
-from advisor.model.proof import Side
+from advisor.model.proof_result import Side
 from advisor.model.run_comparison import ComparedRun, NodeChange, RunComparison
 from advisor.predict import rows_per_step
-from advisor.prove.end_to_end import EndToEnd, RunSteps, main_series, median_of
+from advisor.prove.end_to_end import EndToEnd
+from advisor.prove.run_steps import RunSteps, main_series, median_of
 from advisor.prove.trial.trial_result import REFUSED, SAME, judge
 
 UNKNOWN = "unknown"

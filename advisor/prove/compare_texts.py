@@ -34,10 +34,10 @@ CONTROL_SEED = 15_013
 _SEVERITY = tuple(Safety)
 """From harmless to harmful."""
 _SLOWER = 5
-"""How many times as long as the original the changed dataset may take."""
+"""Longest time that the changed dataset may take to compare, as a multiple of the original's. Chosen, not measured."""
 _OTHER_EVERY_RUN = (
-    "Two runs of the unchanged script have different data, too, so an effect of the change cannot be told from that: fix the "
-    "seeds of the script."
+    "Two runs of the unchanged script have different data, too, so an effect of the change cannot be distinguished from it: fix "
+    "the seeds of the script."
 )
 
 

@@ -11,10 +11,8 @@ observation: steps within a run are not independent, runs are. There are 3 to 8 
 
 from __future__ import annotations
 
-import math
-import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,63 +21,23 @@ import msgspec
 
 from advisor.capture.launch import CHILD, capture
 from advisor.capture.request import CaptureRequest, Progress
-from advisor.host.calibration.proof import MIN_RUN_STEPS, WORTHWHILE
-from advisor.model.calls import Site
+from advisor.host.calibration.proof import WORTHWHILE
 from advisor.model.codec import decode
 from advisor.model.errors import OutOfTime, ScriptFailed
 from advisor.model.intervals import median_interval
 from advisor.model.outcome import Interval
 from advisor.model.paired_test import OUT_OF_TIME, PairedTest
-from advisor.model.recording import Recording, StepSeries
+from advisor.model.recording import Recording
 from advisor.model.run_folder import RECORDING_NAME
 from advisor.model.sequential_test import MAX_PAIRS, decide, last_look, pairs_at_next_look
 from advisor.model.units import format_range
+from advisor.prove.run_steps import RunSteps, as_much_as, steps_of
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, judge
 from advisor.sandbox.temporary import temporary_folder
 
 OnProgress = Callable[[Progress], None]
 CHECKED_CHILD = Path(__file__).parent / "trial" / "checked_child.py"
 """The program of a run with `calls_at`."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoopSteps:
-    """The steps of a loop that the window did not follow, such as that of the validation."""
-
-    kind: str
-    """As in `Consumer`."""
-    number: int
-    """Its place among the other consumers of its kind, in the order in which they first read a dataset, from 0."""
-    site: Site | None
-    step_ns: float
-    """Mean step time in ns."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunSteps:
-    """The steps of one run's window."""
-
-    step_ns: float
-    """Mean step time in ns; a median would not include a wait in every tenth step. Over whole epochs it includes the time between
-    them."""
-    wait_share: float | None
-    """Share of the step time spent in `next`, 0 to 1; None if Python cannot observe that (Keras' loops)."""
-    count: int
-    peak_rss_bytes: int | None
-    datasets: int = 0
-    """Number of datasets that the main consumer has read one after the other; 0 if unknown."""
-    rows: int | None = None
-    """Elements per step: the batch size times Keras' `steps_per_execution`; None if unknown."""
-    batches: int = 1
-    """Batches per step: Keras' `steps_per_execution`."""
-    losses: tuple[tuple[int, float], ...] = ()
-    """As in `Recording`; NaN if a loss is not finite."""
-    loss_source: str = "keras"
-    """As in `Recording`."""
-    data: tuple[tuple[str, str], ...] = ()
-    """(method, element spec) of the calls that make the main consumer's dataset, last one first."""
-    other_loops: tuple[LoopSteps, ...] = ()
-    """The other consumers with enough steps since the beginning of the window."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +164,7 @@ def measure_end_to_end(
                 return _unfinished(seen, "The script ended before its steps could be timed.")
             seen[name].append(steps)
         if is_per_element:
-            seen["after"][-1] = _as_much_as(seen["before"][-1], seen["after"][-1])
+            seen["after"][-1] = as_much_as(seen["before"][-1], seen["after"][-1])
         decision = decide(_ratios(seen, slowdown), worthwhile, may_give_up, is_gain_only)
         if decision is not None:
             return replace(_judged(seen, _scaled(decision.speedup, 1 / slowdown)), ended_because=decision.reason)
@@ -237,104 +195,6 @@ def temporary_run(request: CaptureRequest) -> Iterator[CaptureRequest]:
     """Yield the request with a run folder that is removed after the block."""
     with temporary_folder("run") as folder:
         yield replace(request, out=folder / "run")
-
-
-def steps_of(recording: Recording, is_with_gaps: bool = False) -> RunSteps | None:
-    """Return the unprofiled steps of a run's main consumer; None if Python observed fewer than `MIN_STEPS`.
-
-    Args:
-        recording: The recording of the run.
-        is_with_gaps: Whether the mean step time includes the time between epochs, in which no step is open: the script may make
-            a dataset then. The window should hold whole epochs (`advisor.prove.epoch_window`).
-    """
-    window = recording.window
-    series = main_series(recording)
-    if window is None or series is None:
-        return None
-    is_plain = window.plain_steps > 0
-    first = max(0, window.warmup_steps - series.first_step)
-    last = max(0, window.warmup_steps + (window.plain_steps if is_plain else window.steps) - series.first_step)
-    start, end = series.start_ns[first:last], series.end_ns[first:last]
-    if len(end) < MIN_RUN_STEPS.value:
-        return None
-    durations = [stop - begin for begin, stop in zip(start, end, strict=False)]
-    waits = series.wait_ns[first : first + len(durations)]
-    total = sum(durations)
-    spent = total
-    if is_with_gaps:  # a script that ends within the window does other things after its last step
-        spent = window.end_ns - window.start_ns if window.closed_by == "steps" else end[-1] - start[0]
-    return RunSteps(
-        step_ns=spent / len(durations),
-        wait_share=min(1.0, sum(waits) / total) if waits and total else None,
-        count=len(durations),
-        peak_rss_bytes=recording.usage.peak_rss_bytes if recording.usage else None,
-        datasets=next((consumer.datasets for consumer in recording.consumers if consumer.is_main), 0),
-        rows=_rows_of(recording),
-        batches=_batches_of(recording),
-        losses=tuple((batches, math.nan if loss is None else loss) for batches, loss in recording.losses),
-        loss_source=recording.loss_source,
-        data=_data_of(recording),
-        other_loops=tuple(_other_loops(recording, start[0])),
-    )
-
-
-def _other_loops(recording: Recording, since_ns: int) -> Iterator[LoopSteps]:
-    """Yield the loops beside that of the main consumer, with the mean of their steps that began after an instant."""
-    series = {series.consumer_id: series for series in recording.steps}
-    numbers: dict[str, int] = {}
-    for consumer in recording.consumers:
-        if consumer.is_main:
-            continue
-        number = numbers[consumer.kind] = numbers.get(consumer.kind, -1) + 1
-        own = series.get(consumer.id)
-        pairs = zip(own.start_ns, own.end_ns, strict=False) if own is not None else ()
-        durations = [end - start for start, end in pairs if start >= since_ns]
-        if len(durations) >= MIN_RUN_STEPS.value:
-            yield LoopSteps(consumer.kind, number, consumer.site, sum(durations) / len(durations))
-
-
-def _as_much_as(before: RunSteps, after: RunSteps) -> RunSteps:
-    """A run whose step time is that of as much data as a step of another run takes."""
-    if before.rows and after.rows:
-        return replace(after, step_ns=after.step_ns * before.rows / after.rows)
-    return replace(after, step_ns=after.step_ns * before.batches / after.batches)
-
-
-def _data_of(recording: Recording) -> tuple[tuple[str, str], ...]:
-    """Return the calls that make the dataset of the main consumer, nearest first."""
-    calls = {call.id: call for call in recording.calls}
-    main = next((consumer for consumer in recording.consumers if consumer.is_main), None)
-    waiting, found = [main.call_id if main is not None else None], dict[str, tuple[str, str]]()
-    while waiting:
-        call = calls.get(waiting.pop(0) or "")
-        if call is not None and call.id not in found:
-            found[call.id] = call.method, call.element_spec
-            waiting += call.inputs
-    return tuple(found.values())
-
-
-def _rows_of(recording: Recording) -> int | None:
-    """Return the elements per step of the main consumer, as `advisor.predict.rows_per_step` does for an analysis."""
-    calls = {call.id: call for call in recording.calls}
-    main = next((consumer for consumer in recording.consumers if consumer.is_main), None)
-    call = calls.get(main.call_id or "") if main is not None else None
-    for _ in calls:
-        if call is None or call.method in ("batch", "padded_batch", "ragged_batch"):
-            break
-        call = calls.get(call.inputs[0]) if call.inputs else None
-    size = call.arguments.get("batch_size") if call is not None else None
-    return size * _batches_of(recording) if isinstance(size, int) else None
-
-
-def _batches_of(recording: Recording) -> int:
-    per_call = recording.keras.get("steps_per_execution")
-    return per_call if isinstance(per_call, int) and per_call > 0 else 1
-
-
-def main_series(recording: Recording) -> StepSeries | None:
-    """Return the steps of the main consumer; None if Python observed none (a loop inside a tf.function)."""
-    main = next((consumer for consumer in recording.consumers if consumer.is_main), None)
-    return next((series for series in recording.steps if main and series.consumer_id == main.id), None)
 
 
 def _judged(seen: dict[str, list[RunSteps]], speedup: Interval) -> EndToEnd:
@@ -392,10 +252,3 @@ def _countdown(
     ends = time.monotonic() + spent_s / done * (2 * pairs_at_next_look(turn) - done)
     ends = ends if deadline is None else min(ends, deadline)
     return lambda: max(0.0, ends - time.monotonic())
-
-
-def median_of(runs: Sequence[RunSteps], pick: Callable[[RunSteps], float | None]) -> float | None:
-    """Return the median over the runs of the value that `pick` returns; None if it is None for any run."""
-    values = [pick(run) for run in runs]
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known and len(known) == len(values) else None

@@ -21,7 +21,7 @@ from advisor.host.calibration.proof import NUMBERS_RESERVE, NUMBERS_S, WORTHWHIL
 from advisor.model.calls import Call
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Code, Edit, Finding, InsertAfter, SetArgument, Value
-from advisor.model.proof import FixedNumbers
+from advisor.model.proof_result import FixedNumbers
 from advisor.model.termination import is_interrupt
 from advisor.model.text import message_of
 from advisor.model.units import NS_PER_S

@@ -21,7 +21,7 @@ from advisor.model.calls import Call
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit, Finding, Safety, StepEdit
 from advisor.model.outcome import Report
-from advisor.model.proof import FixedNumbers
+from advisor.model.proof_result import FixedNumbers
 from advisor.model.termination import is_interrupt
 from advisor.prove.result_lines import line_of_trial
 from advisor.prove.search_limits import NO_LIMITS, SearchLimits

@@ -40,6 +40,7 @@ from advisor.sandbox.temporary import temporary_folder
 
 _CHILD = Path(__file__).parent / "trial" / "proof_child.py"
 _POLL_S = 0.1
+"""Seconds between two looks at the child. Chosen, not measured."""
 
 R = TypeVar("R")
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from advisor.host.calibration.proof import ROUNDING_OF_LOSSES
 from advisor.model.outcome import LossDeviation, LossPoint
-from advisor.prove.end_to_end import RunSteps
+from advisor.prove.run_steps import RunSteps
 
 
 def loss_curve(before: Sequence[RunSteps], after: Sequence[RunSteps]) -> tuple[LossPoint, ...]:

@@ -14,10 +14,11 @@ from advisor.model import units
 from advisor.model.calls import Call
 from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval, Report, RuleError
 from advisor.model.outlook import Outlook
-from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Phase, Proof, Side
-from advisor.prove.end_to_end import EndToEnd, median_of
+from advisor.model.proof_result import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Phase, Proof, Side
+from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.gains import gains_of
 from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.run_steps import median_of
 from advisor.prove.step_trials import with_results
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 from advisor.rewrite.fix_plan import is_vectorizing

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from advisor.model.proof import Phase
+from advisor.model.proof_result import Phase
 
 SHORTEST_S = 0.05
 """A phase without a start of the script that is shorter had nothing to do."""

@@ -23,9 +23,10 @@ from advisor.prove.trial.streams import Stream
 from advisor.replay.seedings import OTHER, TWIN
 
 _RECURRING = 0.5
-"""Share of the values of one draw that are also in another, from which on values count as recurring."""
+"""Share of the values of one draw, 0 to 1, that must also be in another for values to count as recurring. Chosen, not measured:
+random numbers of one distribution hardly share any value, choices from a list share nearly all."""
 _AS_USUAL = 0.9
-"""Share of that share that the changed text must reach."""
+"""Share of that share that the changed text must reach, 0 to 1. Chosen, not measured."""
 
 
 class RandomChange(NamedTuple):
@@ -34,7 +35,7 @@ class RandomChange(NamedTuple):
     difference: str = ""
     """What else differs, as the end of a sentence."""
     unknown: str = ""
-    """Why that cannot be told, in one sentence."""
+    """Why that is unknown, in one sentence."""
 
 
 def look_closer(streams: TextStreams) -> RandomChange:

@@ -21,8 +21,8 @@ from advisor.model.finding import BuildOnce, Edit
 from advisor.model.pipeline import Analysis
 from advisor.model.sequential_test import MIN_PAIRS
 from advisor.model.units import NS_PER_S
-from advisor.prove.end_to_end import main_series
 from advisor.prove.epoch_window import EpochWindow, epoch_window
+from advisor.prove.run_steps import main_series
 from advisor.prove.steady_state import steps_until_steady
 
 _LONGEST_WINDOW_S = 3600.0

@@ -6,8 +6,8 @@ arithmetic and words.
 
 from __future__ import annotations
 
-from advisor.model.offload import ServedMeasurement, ServiceProof
-from advisor.model.proof import NOT_MEASURED, UNDECIDED
+from advisor.model.offload_result import ServedMeasurement, ServiceProof
+from advisor.model.proof_result import NOT_MEASURED, UNDECIDED
 from advisor.model.units import format_many, format_ns, format_range, format_ratio, format_share
 from advisor.offload.dispatcher import PROTOCOL, listed
 from advisor.prove.end_to_end import EndToEnd

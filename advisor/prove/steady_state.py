@@ -12,6 +12,7 @@ from advisor.host.calibration.proof import MARGIN_STEPS
 from advisor.model.calls import Call
 from advisor.model.finding import Edit, InsertAfter
 from advisor.model.pipeline import Analysis, Pipeline
+from advisor.model.recorded_graph import RecordedGraph
 from advisor.predict.cache_size import elements_per_epoch, iterator_of
 from advisor.predict.call_index import graph_of
 from advisor.predict.structure import consumed_call
@@ -69,8 +70,9 @@ def steps_to_fill_caches(
     Raises:
         UnknownEpoch: The number of steps per epoch is unknown.
     """
-    by_id = {call.id: call for call in calls}
-    chains = _chains_to_caches(consumed, by_id)
+    graph = RecordedGraph(tuple(calls))
+    caches = [call for call in graph.upstream(consumed) if call.method in _FILLED_BY_AN_EPOCH]
+    chains = [(cache, *(graph.path(cache, consumed) or ())) for cache in caches]
     if not chains:
         return None
     if consumed.cardinality is not None and consumed.cardinality > 0:
@@ -78,20 +80,6 @@ def steps_to_fill_caches(
     elements = epoch_elements or max(_elements_after(chain) for chain in chains)
     divisor = steps_per_execution if isinstance(steps_per_execution, int) and steps_per_execution > 0 else 1
     return math.ceil(elements / divisor) + MARGIN_STEPS.value
-
-
-def _chains_to_caches(consumed: Call, by_id: dict[str, Call]) -> list[list[Call]]:
-    """Return for each cache upstream of a dataset the calls from the cache to the dataset."""
-    chains, waiting, seen = [], [[consumed]], {consumed.id}
-    while waiting:
-        chain = waiting.pop()
-        if chain[0].method in _FILLED_BY_AN_EPOCH:
-            chains.append(chain)
-        for input_id in chain[0].inputs:
-            if input_id in by_id and input_id not in seen:
-                seen.add(input_id)
-                waiting.append([by_id[input_id], *chain])
-    return chains
 
 
 def _elements_after(chain: Sequence[Call]) -> int:

@@ -64,7 +64,7 @@ def attempt_of(attempt: Attempt, alone: EndToEnd) -> Attempt:
 
 
 def with_results(report: Report, loop: LoopResult) -> Report:
-    """Return the report of a proof: what is proved is a finding, what was tried in vain is rejected with the reason."""
+    """Return the report of a proof: what is proved is a finding, what was not is rejected with the reason."""
     tried = {
         attempt.finding.fix.changes: attempt
         for attempt in loop.attempts

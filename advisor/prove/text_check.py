@@ -21,9 +21,10 @@ from advisor.model.calls import Call
 from advisor.model.codec import decode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Edit
-from advisor.prove.end_to_end import EarlyRun, record_run_in, steps_of, temporary_run
+from advisor.prove.end_to_end import EarlyRun, record_run_in, temporary_run
 from advisor.prove.graph_difference import Field, difference, unstable_fields
 from advisor.prove.proof_session import ProofSession
+from advisor.prove.run_steps import steps_of
 from advisor.prove.script_windows import ScriptWindow
 from advisor.prove.source_overlays import Overlay, overlays
 from advisor.replay.edited import CannotReplay

@@ -6,6 +6,7 @@ over twice as many epochs would go unnoticed.
 
 from __future__ import annotations
 
+from advisor.model.recorded_graph import RecordedGraph
 from advisor.model.recording import Consumer, Recording
 
 _LATER = "The training makes its dataset again in later epochs, and only that of the first epoch was compared."
@@ -35,18 +36,15 @@ def later_datasets(recording: Recording) -> str:
     main = main_consumer(recording)
     if main is None or main.datasets < 2:
         return ""
-    by_id = {call.id: call for call in recording.calls}
-    waiting, seen = [main.call_id or ""], set[str]()
-    while waiting:
-        call = by_id.get(waiting.pop())
-        if call is None or call.id in seen:
-            continue
-        seen.add(call.id)
-        waiting += call.inputs
+    graph = RecordedGraph(recording.calls)
+    consumed = graph.by_id.get(main.call_id or "")
+    if consumed is None:
+        return _LATER
+    for call in graph.upstream(consumed):
         again = {other.identity for other in recording.calls if (other.method, other.site) == (call.method, call.site)}
         if len(again) > 1 or "" in again:
             return _LATER
-    return "" if seen else _LATER
+    return ""
 
 
 def main_consumer(recording: Recording) -> Consumer | None:

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from advisor.capture.instrument.functions import RANDOM_OPS
+from advisor.capture.instrument.traced_functions import RANDOM_OPS
 
 
 def batch_function(function: Callable[..., Any], tensorflow: Any) -> Callable[..., Any]:  # noqa: ANN401

@@ -5,6 +5,7 @@ In: any object.  Out: whether it is or contains a dataset.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
@@ -27,6 +28,23 @@ def has_dataset(value: Any, depth: int) -> bool:  # noqa: ANN401
     if isinstance(value, (list, tuple)):
         return any(has_dataset(item, depth - 1) for item in value[:_MANY])
     return isinstance(value, dict) and any(has_dataset(item, depth - 1) for item in value.values())
+
+
+def upstream_of(dataset: Any, stops: Container[int] = ()) -> list[Any]:  # noqa: ANN401
+    """Return a dataset object and all upstream of it, each once.
+
+    Args:
+        dataset: The dataset.
+        stops: Values of `id` of datasets that are left out, with what is upstream of them alone.
+    """
+    known: dict[int, Any] = {}
+    pending = [dataset]
+    while pending:
+        node = pending.pop()
+        if id(node) not in known and id(node) not in stops:
+            known[id(node)] = node
+            pending += node._inputs()
+    return list(known.values())
 
 
 def mark(dataset: Any, call_id: str) -> None:  # noqa: ANN401

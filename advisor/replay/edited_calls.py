@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
-from advisor.capture.instrument.functions import function_facts
 from advisor.capture.instrument.recorder import Recorder
+from advisor.capture.instrument.traced_functions import function_facts
 from advisor.capture.instrument.value_summaries import describe, element_facts
 from advisor.model.calls import Call, FunctionFacts, Scalar
 from advisor.model.finding import Code, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitFunction, SplitMap, Value

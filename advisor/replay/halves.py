@@ -17,8 +17,8 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from advisor.capture.instrument.code_identity import traced_identity
-from advisor.capture.instrument.functions import function_facts
 from advisor.capture.instrument.replay_log import LoggedCall
+from advisor.capture.instrument.traced_functions import function_facts
 from advisor.model import op_effects
 from advisor.model.finding import SplitFunction
 from advisor.replay.call_arguments import with_function

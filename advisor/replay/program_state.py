@@ -16,9 +16,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from advisor.capture.instrument.functions import RANDOM_OPS
+from advisor.capture.instrument.traced_functions import RANDOM_OPS
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.errors import AdvisorError
+from advisor.replay.dataset_objects import upstream_of
 from advisor.replay.random_state import random_state_kept
 
 _READS = frozenset(
@@ -80,7 +81,7 @@ def state_above(dataset: Any) -> list[str]:  # noqa: ANN401
     """Return descriptions of the state that changes when this dataset object is read, including upstream datasets."""
     return list(
         dict.fromkeys(
-            _KEEPS_STATE[kind] for node in _upstream(dataset) if (kind := type(node).__name__) in _KEEPS_STATE
+            _KEEPS_STATE[kind] for node in upstream_of(dataset) if (kind := type(node).__name__) in _KEEPS_STATE
         )
     )
 
@@ -104,7 +105,7 @@ class _Function:
 
 
 def _functions_of(dataset: Any) -> Iterator[_Function]:  # noqa: ANN401
-    for node in _upstream(dataset):
+    for node in upstream_of(dataset):
         for wrapper in node._functions():
             graph = wrapper.function.graph.as_graph_def()
             nodes = [*graph.node, *(node for function in graph.library.function for node in function.node_def)]
@@ -120,18 +121,6 @@ def _functions_of(dataset: Any) -> Iterator[_Function]:  # noqa: ANN401
                 ),
                 resources=tuple(c for c in wrapper.function.captured_inputs if c.dtype.name == "resource"),
             )
-
-
-def _upstream(dataset: Any) -> list[Any]:  # noqa: ANN401
-    """Return the dataset and all its upstream datasets."""
-    nodes: dict[int, Any] = {}
-    pending = [dataset]
-    while pending:
-        node = pending.pop()
-        if id(node) not in nodes:
-            nodes[id(node)] = node
-            pending += node._inputs()
-    return list(nodes.values())
 
 
 def _refuse_effects(functions: list[_Function]) -> None:

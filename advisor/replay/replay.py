@@ -59,24 +59,6 @@ class Built:
     """Whether it was made while a function was traced, so that it cannot be iterated outside of the function."""
 
 
-def replay(
-    recorder: Recorder, call_id: str, edits: tuple[Edit, ...], seeding: str = AS_RECORDED, files: Path | None = None
-) -> Any:  # noqa: ANN401
-    """Return the dataset that a call made, with the edits.
-
-    Args:
-        recorder: See `Replay`.
-        call_id: Id of the call.
-        edits: See `Replay`.
-        seeding: See `Replay`.
-        files: See `Replay`.
-
-    Raises:
-        CannotReplay: The dataset cannot be rebuilt with these edits.
-    """
-    return Replay(recorder, edits, seeding, files).dataset(call_id)
-
-
 class Replay:
     """One replay of recorded calls. Each call is made at most once."""
 
@@ -402,4 +384,4 @@ class Replay:
         return f"{call.method} at line {call.site.line}" if call.site is not None else call.method
 
 
-__all__ = ["AS_RECORDED", "OTHER", "TWIN", "Built", "CannotReplay", "Replay", "replay"]
+__all__ = ["AS_RECORDED", "OTHER", "TWIN", "Built", "CannotReplay", "Replay"]

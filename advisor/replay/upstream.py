@@ -1,14 +1,17 @@
 """Determines whether an edit changes a recorded call or its upstream calls, and whether two pipelines may share its dataset.
 
-In: the recorder with its kept calls, and the ids of the edited calls.  Out: cached answers.
+In: the recorder with its kept calls, and the ids of the edited calls.  Out: answers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Collection, Iterable
+
+import networkx as nx
 
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import DATA_SOURCES, ReplayLog
+from advisor.model.calls import Call
 
 _STATELESS = frozenset(
     {
@@ -22,7 +25,7 @@ _STATELESS = frozenset(
 
 
 class Upstream:
-    """Facts about a call and its upstream calls.
+    """Facts about a call and its upstream calls: the calls made inside its function count as upstream, too.
 
     Args:
         recorder: The recorder of the calls.
@@ -31,45 +34,35 @@ class Upstream:
     """
 
     def __init__(self, recorder: Recorder, log: ReplayLog, targets: Collection[str]) -> None:
-        self._recorder, self._log, self._targets = recorder, log, targets
-        self._untouched: dict[str, bool] = {}
-        self._free: dict[str, bool] = {}
+        graph = replayed_calls(recorder, log)
+        self._touched = _with_descendants(graph, targets)
+        self._keeping_state = _with_descendants(graph, (c.id for c in recorder.calls() if not _is_stateless(c)))
 
     def is_touched(self, call_id: str) -> bool:
         """Return whether an edit changes the call or one upstream of it."""
-        return not self._all(call_id, self._untouched, lambda upstream_id: upstream_id not in self._targets)
+        return call_id in self._touched
 
     def is_free(self, call_id: str) -> bool:
         """Return whether neither the call nor any upstream call keeps state that iterators share."""
-        return self._all(call_id, self._free, self._is_stateless)
+        return call_id not in self._keeping_state
 
-    def _sources(self, call_id: str) -> set[str]:
-        """Return the ids of the calls that a call uses directly: its inputs and the calls made inside it."""
-        call = self._recorder.call(call_id)
-        inputs = set(call.inputs) if call is not None else set()
-        return inputs | {inner for inner, _ in self._log.inner.get(call_id, ())}
 
-    def _all(self, call_id: str, known: dict[str, bool], holds: Callable[[str], bool]) -> bool:
-        pending, seen = [call_id], {call_id}
-        result = True
-        while pending and result:
-            current = pending.pop()
-            if current in known:
-                result = known[current]
-                continue
-            result = holds(current)
-            for source_id in self._sources(current) - seen:
-                seen.add(source_id)
-                pending.append(source_id)
-        known[call_id] = result
-        return result
+def replayed_calls(recorder: Recorder, log: ReplayLog) -> nx.DiGraph[str]:
+    """Return the calls of a recorder as a graph: edges run to each call from its inputs and from the calls made inside it."""
+    graph: nx.DiGraph[str] = nx.DiGraph()
+    graph.add_edges_from((input_id, call.id) for call in recorder.calls() for input_id in call.inputs)
+    graph.add_edges_from((inner_id, call_id) for call_id, inner in log.inner.items() for inner_id, _ in inner)
+    return graph
 
-    def _is_stateless(self, call_id: str) -> bool:
-        call = self._recorder.call(call_id)
-        if call is None:  # it was made inside another call and did not make a dataset of its own
-            return True
-        if call.method == "from_generator" or call.made_by is not None:
-            return call.method in _STATELESS
-        facts = call.function
-        has_state = facts is not None and (facts.is_stateful or bool(facts.random_ops) or bool(facts.python_ops))
-        return call.method in _STATELESS and not has_state
+
+def _with_descendants(graph: nx.DiGraph[str], call_ids: Iterable[str]) -> frozenset[str]:
+    starts = set(call_ids)
+    return frozenset(starts.union(*(nx.descendants(graph, call_id) for call_id in starts if call_id in graph)))
+
+
+def _is_stateless(call: Call) -> bool:
+    if call.method == "from_generator" or call.made_by is not None:
+        return call.method in _STATELESS
+    facts = call.function
+    has_state = facts is not None and (facts.is_stateful or bool(facts.random_ops) or bool(facts.python_ops))
+    return call.method in _STATELESS and not has_state

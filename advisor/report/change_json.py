@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import math
 
-from advisor.model import outcome, proof
+from advisor.model import outcome
+from advisor.model import proof_result as proof
 from advisor.model.change_proof import (
     DIFFERENT,
     EQUAL,

@@ -5,7 +5,7 @@ In: a `Check`.  Out: the bytes. The keys are the fields of `check_format.Check`.
 
 from __future__ import annotations
 
-from advisor.model.check import BaseComparison, BaselineUse, BudgetOutcome, Check, CheckedFinding
+from advisor.model.check_result import BaseComparison, BaselineUse, BudgetOutcome, Check, CheckedFinding
 from advisor.model.version import __version__
 from advisor.report import check_format as v1
 from advisor.report.json_format import SCHEMA_VERSION, Json, milliseconds, read_schema, to_bytes, to_dict

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from advisor.model import units
-from advisor.model.check import BudgetOutcome, Check, CheckedFinding
+from advisor.model.check_result import BudgetOutcome, Check, CheckedFinding
 from advisor.report import check_words as words
 from advisor.report.lines import print_lines, print_list
 from advisor.report.places import clean, place

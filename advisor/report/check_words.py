@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from advisor.model import units
 from advisor.model.budgets import FINDINGS, INPUT_WAIT, MEMORY, STEP_TIME
-from advisor.model.check import FAILED, NOT_MEASURED, SKIPPED, BaselineUse, BudgetOutcome, Check
+from advisor.model.check_result import FAILED, NOT_MEASURED, SKIPPED, BaselineUse, BudgetOutcome, Check
 from advisor.report.places import display_path
 
 NAMES = {INPUT_WAIT: "input wait", STEP_TIME: "step time", MEMORY: "peak memory", FINDINGS: "new findings"}

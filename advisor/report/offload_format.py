@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from advisor.model.finding import Safety
 from advisor.model.json_types import Amount, Count, Positive, Share, one_of
-from advisor.model.offload import CAUSES, MOVABLE, POLICIES, REFUSED, UNDECIDED
+from advisor.model.offload_result import CAUSES, MOVABLE, POLICIES, REFUSED, UNDECIDED
 from advisor.report.json_format import Object
 from advisor.report.pipeline_format import Site
 from advisor.report.proof_format import Speedup

@@ -5,8 +5,8 @@ In: an `Offload`.  Out: the bytes. The keys are the fields of `offload_format.Of
 
 from __future__ import annotations
 
-from advisor.model import offload as model
-from advisor.model.proof import Side
+from advisor.model import offload_result as model
+from advisor.model.proof_result import Side
 from advisor.model.version import __version__
 from advisor.report import offload_format as v1
 from advisor.report.json_format import SCHEMA_VERSION, Json, milliseconds, read_schema, to_bytes, to_dict

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from advisor.model import units
-from advisor.model.offload import MOVABLE, REFUSED, Objection, Offload, Repair, ServiceMeasurement, ServiceProof
+from advisor.model.offload_result import MOVABLE, REFUSED, Objection, Offload, Repair, ServiceMeasurement, ServiceProof
 from advisor.report.lines import diff_text, print_lines, print_list, print_section
 from advisor.report.places import clean, place
 

@@ -11,6 +11,7 @@ from advisor.model.pipeline import Analysis, Pipeline
 from advisor.report.places import call_text, display_path
 
 MAX_OTHER_PIPELINES = 5
+"""Maximum number of pipelines listed besides the main one."""
 
 
 def other_pipelines(analysis: Analysis) -> list[str]:

@@ -8,7 +8,7 @@ from advisor.model.finding import RunGain
 from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval
 from advisor.model.outlook import CombinedPlan, Outlook
 from advisor.model.paired_test import PairedTest
-from advisor.model.proof import FixedNumbers, Proof, Side
+from advisor.model.proof_result import FixedNumbers, Proof, Side
 from advisor.report import proof_format as v1
 from advisor.report.json_format import milliseconds
 from advisor.report.pipeline_format import Site

@@ -18,7 +18,7 @@ from rich.text import Text
 from advisor.model import units
 from advisor.model.finding import Rejected
 from advisor.model.outcome import FixOutcome, Gain, Interval, Report
-from advisor.model.proof import PIPELINE, TRAINING, Proof, Side
+from advisor.model.proof_result import PIPELINE, TRAINING, Proof, Side
 from advisor.report.lines import diff_text, print_lines, print_list, print_section
 from advisor.report.places import clean, display_path, place
 from advisor.report.proof_words import phase_words, words_for_fix, words_for_training
@@ -92,7 +92,7 @@ def _fixes(fixes: Iterable[FixOutcome], console: Console) -> Iterable[Renderable
 
 
 def _rejected(report: Report) -> Iterable[Rejected]:
-    """The changes of the training step that were tried in vain."""
+    """The changes of the training step that were not proved."""
     tried = {(fix.rule, fix.title) for fix in report.fixes if fix.is_of_step}
     return [entry for entry in report.rejected if (entry.rule, entry.change) in tried]
 

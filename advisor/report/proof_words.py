@@ -6,7 +6,7 @@ In: the fields `verdict`, `proved_on` and `applied` of a fix, `proved_on` and `t
 from __future__ import annotations
 
 from advisor.model import units
-from advisor.model.proof import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Phase
+from advisor.model.proof_result import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Phase
 
 _PLACES = {TRAINING: "proved on the training", PIPELINE: "proved on the pipeline alone"}
 _TRAININGS = {

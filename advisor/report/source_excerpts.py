@@ -22,7 +22,7 @@ MAX_EXCERPTS = 40
 
 
 def read_sources(report: Report) -> list[Source]:
-    """The lines around every call that a bottleneck or a finding points at, as long as the recorded call stands there."""
+    """The lines around every call that a bottleneck or a finding points at, as long as the recorded call is still there."""
     excerpts: dict[tuple[str, int], Source] = {}
     for call in _calls_pointed_at(report):
         site = call.site

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from advisor.model import units
 
 MAX_OPS = 2
+"""Maximum number of ops named for an iterator."""
 
 
 def what_runs(ops: Sequence[str], samples: int | None, native_share: float, library: str) -> str:

@@ -3,7 +3,7 @@
 In: `Source`, a call that the dataset ends with, and the place where the loop reads it.  Out: the splices and cuts, or
 CannotRewriteError with the first thing in the text that may make another dataset in a later pass.
 
-Two forms are supported: assignments that stand directly in the body (`ds = make_dataset(files)`), which move as they are, and an
+Two forms are supported: assignments directly in the body (`ds = make_dataset(files)`), which move as they are, and an
 expression in the line that reads it (`for batch in make_dataset(files):`), which gets a name.
 """
 
@@ -155,7 +155,7 @@ class _Moving:
         self._check(loop, pure, located)
         return self._named(loop, dataset)
 
-    # -- where the code stands
+    # -- where the code is
 
     def _loops(self, node: cst.CSTNode) -> list[_Loop]:
         """The loops of its function around a node, innermost first."""
@@ -195,7 +195,7 @@ class _Moving:
             nodes += [*find_all(line, cst.AssignTarget), *find_all(line, cst.AnnAssign)]
         names = [node.target for node in nodes if isinstance(node.target, cst.Name)]
         if len(names) != len(block):
-            raise CannotRewriteError("Other statements stand between those that make the dataset.")
+            raise CannotRewriteError("The lines that make the dataset are not consecutive.")
         return list(dict.fromkeys(self._scopes.variable(name) for name in names))
 
     def _with_what_it_reads(self, loop: _Loop, body: Sequence[cst.BaseStatement], first: int, last: int) -> int:

@@ -3,7 +3,7 @@
 In: statements or an expression of the script.  Out: `PureCode`: what it reads from outside, or CannotRewriteError with the first
 thing that is not known to be harmless.
 
-Two kinds of code are told apart. Code that makes a dataset runs in Python; it may make the recorded calls of tf.data and compute
+There are two kinds of code. Code that makes a dataset runs in Python; it may make the recorded calls of tf.data and compute
 arguments. The functions that are passed to tf.data run while TensorFlow traces them; they may also call TensorFlow's ops, whose
 effects `advisor.predict.determinism` judges from the graph. In both, everything that is not on a list is refused.
 """

@@ -23,6 +23,7 @@ from advisor.sandbox.temporary import temporary_folder
 _INFO = "dataset_info.json"
 """The last file that tfds and Hugging Face write when they prepare a dataset."""
 _MAX_FOLDERS = 100_000
+"""Maximum number of folders that are looked through."""
 _layers: dict[str, Path] = {}
 _stack: ExitStack | None = None
 _owner = 0

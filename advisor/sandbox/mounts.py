@@ -20,6 +20,7 @@ SYSTEM = ("/proc", "/sys", "/dev", "/run")
 """Folders with devices, sockets and kernel state, which the private view does not cover."""
 SHARED_MEMORY = "/dev/shm"
 _MAX_SOCKETS = 200
+"""Maximum number of sockets that are mounted."""
 
 
 @dataclass(frozen=True, slots=True)

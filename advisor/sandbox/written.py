@@ -17,6 +17,7 @@ from typing import Any
 from advisor.sandbox.launch_steps import WRITTEN
 
 _LIMIT = 1000
+"""Maximum number of files that are remembered."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 _PATHS = {
     "os.mkdir": (0,), "os.remove": (0,), "os.rmdir": (0,), "os.rename": (0, 1), "os.link": (1,), "os.symlink": (1,),

@@ -33,7 +33,7 @@ class Texts:
     """Empty for a lambda."""
     second_name: str
     original: str
-    """The definition as it stands in the file, in whole lines; empty for a lambda."""
+    """The definition as written in the file, in whole lines; empty for a lambda."""
     line: int
     """Line in which the definition begins; 0 for a lambda."""
     is_replaced: bool

@@ -18,6 +18,7 @@ _NO_PROGRAMS = (GRAPH_BUILDING, "Grappler", "MetaOptimizer")
 """Compilation that does not belong to an XLA program."""
 _CALLS = (HostKind.FUNCTION_CALL, HostKind.TRACED_CALL, HostKind.MARKER)
 MAX_NAMES = 10
+"""Maximum number of programs named."""
 
 
 @dataclass(slots=True)

@@ -36,7 +36,7 @@ def add_few_steps_verdict(analysis: Analysis, others: Mapping[str, Pipeline] | N
     main = analysis.main
     is_alone = analysis.recording is not None and analysis.recording.is_pipeline_alone
     if main is None or _has_enough_steps(main) or is_alone or analysis.verdict.wait_steps != "profiled":
-        return analysis  # the verdict of the graph phase stands
+        return analysis  # the verdict of the graph phase is kept
     few = {
         pipeline.id: found
         for pipeline in _of_each_host(analysis)

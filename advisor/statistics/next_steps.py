@@ -10,12 +10,19 @@ from __future__ import annotations
 from advisor.model.profile_statistics import Breakdown, DeviceFacts, InputStatistics
 from advisor.model.units import format_share
 
+# Shares, 0 to 1. A sentence is given from the share on.
 INPUT_SHARE = 0.05
+"""Of the step time, waiting for input."""
 LAUNCH_SHARE, OTHER_SHARE, COMMUNICATION_SHARE = 0.03, 0.03, 0.03
+"""Of the step time: launching kernels, other host work, communication."""
 OUTPUT_SHARE = 0.05
+"""Of the step time, copying results to the host."""
 LOW_PRECISION_SHARE = 0.10
+"""Of the device's computing in 16 bits; below this share, mixed precision is recommended."""
 EAGER_SHARE = 0.10
+"""Of the ops' time, run eagerly."""
 COMPILE_SHARE = 0.05
+"""Of the step time, tracing and compiling."""
 TENSOR_CORES_SINCE = 7.0
 """Compute capability of the first GPUs with tensor cores (Volta)."""
 

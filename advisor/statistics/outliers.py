@@ -15,18 +15,19 @@ from advisor.statistics.host_steps import Steps
 from advisor.statistics.time_spans import Ints
 
 MIN_TIMES_MEDIAN = 1.5
-"""An outlier takes at least this many times as long as the median step. In a loop whose steps hardly vary, 3.5 deviations alone
-would be a few percent."""
+"""An outlier takes at least this many times as long as the median step. Chosen, not measured: in a loop whose steps hardly vary,
+3.5 deviations alone would be a few percent."""
 MIN_STEPS = 11
-"""Minimum number of steps; with fewer, the deviation of the others is not known well enough."""
+"""Minimum number of steps. Chosen: with fewer, the deviation of the others is not known well enough."""
 MAX_OUTLIERS = 100
 """Per host. The time that outliers take is summed over them, so the limit is far above what is listed anywhere."""
 MAX_NAMES = 3
+"""Maximum number of names reported for an outlier."""
 MIN_PART = 0.2
-"""A name is reported if it accounts for this share of the additional time."""
+"""A name is reported if it accounts for this share of the additional time, 0 to 1. Chosen, not measured."""
 RARE = 0.1
-"""An event that runs in a smaller share of other steps counts as additional instead of slower: an op that waited
-for a core takes many times as long as usual."""
+"""An event that runs in a smaller share (0 to 1) of other steps counts as additional instead of slower: an op that waited for a
+core takes many times as long as usual. Chosen, not measured."""
 _WRAPPERS = (HostKind.MARKER, HostKind.STEP, HostKind.FUNCTION_CALL, HostKind.TRACED_CALL, HostKind.EXECUTOR)
 
 

@@ -20,6 +20,7 @@ from advisor.statistics.next_steps import next_steps
 from advisor.statistics.ops import DATASET, DEVICE, HOST, IDLE
 
 NUM_TOP_OPS = 10
+"""Number of ops listed, as in the profiler guide."""
 
 
 def describe_overview(

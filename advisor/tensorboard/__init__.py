@@ -8,7 +8,7 @@ In: TensorBoard's context (its logdir) and requests of its page.  Out: a list of
     run_finder.py     the runs of a logdir, and nothing outside of it
     reports.py        one analysis at a time, finished ones are kept
     report_worker.py  the child process that analyses one run, within limits of time and memory
-    messages.py       what TensorBoard's process and the child say to each other
+    worker_messages.py what TensorBoard's process and the child say to each other
     assets/           the page of the tab
 
 Up to the first request for a report, TensorBoard's process imports only the standard library from here. The analysis itself never

@@ -25,9 +25,9 @@ from werkzeug import wrappers
 from advisor.model.text import message_of, printable
 from advisor.model.units import format_bytes
 from advisor.tensorboard.access import why_refused
-from advisor.tensorboard.messages import Page, Refusal
 from advisor.tensorboard.reports import Reports, version_of
 from advisor.tensorboard.run_finder import Run, RunFinder
+from advisor.tensorboard.worker_messages import Page, Refusal
 
 NAME = "tfdata_advisor"
 TAB = "tf.data"

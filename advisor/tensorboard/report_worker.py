@@ -19,7 +19,7 @@ from advisor.model.errors import AdvisorError
 from advisor.model.regular_files import is_below, is_regular, read_only_below, read_regular
 from advisor.model.run_folder import has_profile, run_folder_of
 from advisor.model.text import message_of
-from advisor.tensorboard.messages import Job, Page, Refusal
+from advisor.tensorboard.worker_messages import Job, Page, Refusal
 
 MAX_REPORT_BYTES = 64 << 20
 """Largest report.json that is read; those of real runs have less than 3 MB."""

@@ -17,16 +17,16 @@ from pathlib import Path
 from advisor.host.worker_process import WorkerEnded, WorkerNotStarted, WorkerProcess
 from advisor.model.run_folder import RECORDING_NAME
 from advisor.model.units import NS_PER_S, format_ns
-from advisor.tensorboard.messages import Job, Page, Refusal
 from advisor.tensorboard.report_worker import work
 from advisor.tensorboard.run_finder import Run
+from advisor.tensorboard.worker_messages import Job, Page, Refusal
 
 SECONDS = 300.0
 """Longest time for one analysis. The largest known real profiles take seconds."""
 MAX_KEPT_BYTES = 64 << 20
 """Size of the pages that are kept; a page has 1 to 3 MB."""
 MAX_KEPT = 200
-"""Pages and refusals that are kept."""
+"""Pages and errors that are kept."""
 MAX_WAITING = 16
 """Requests that may wait for an analysis, including the running one."""
 _REPORT_NAME = "report.json"

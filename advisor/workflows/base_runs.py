@@ -11,14 +11,15 @@ from dataclasses import replace
 
 from advisor.capture.request import Progress
 from advisor.gate.base_revision import BaseTexts
-from advisor.model.check import BaseComparison, LoopRatio
+from advisor.model.check_result import BaseComparison, LoopRatio
 from advisor.model.errors import ScriptFailed
 from advisor.model.outcome import Interval, Report
 from advisor.model.paired_test import PairedTest
 from advisor.model.sequential_test import LOOKS, interval_at
 from advisor.model.settings import Settings
 from advisor.model.text import message_of
-from advisor.prove.end_to_end import EndToEnd, LoopSteps, RunSteps, measure_end_to_end, median_of
+from advisor.prove.end_to_end import EndToEnd, measure_end_to_end
+from advisor.prove.run_steps import LoopSteps, RunSteps, median_of
 from advisor.prove.source_overlays import overlays
 from advisor.workflows.analyze import Request
 from advisor.workflows.compare import timed_request
@@ -108,7 +109,7 @@ def _ratio(pairs: Sequence[tuple[float | None, float | None]]) -> Interval | Non
 
 
 def _loops(base: Sequence[RunSteps], head: Sequence[RunSteps]) -> Iterator[LoopRatio]:
-    """Yield the ratios of the loops that were timed in every run of both sides; they are told apart by kind and order."""
+    """Yield the ratios of the loops that were timed in every run of both sides; they are identified by kind and order."""
     runs = [{(loop.kind, loop.number): loop for loop in run.other_loops} for run in (*base, *head)]
     for key, loop in runs[-1].items():
         if not all(key in run for run in runs):

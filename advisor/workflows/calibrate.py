@@ -29,7 +29,7 @@ from advisor.model.run_folder import RECORDING_NAME, write_whole
 
 _HOST_NAME = "host.json"
 _LOOK_S = 0.3
-"""Time to see whether other processes use the cores, before TensorFlow is imported in vain."""
+"""Time to see whether other processes use the cores, before TensorFlow is imported for nothing."""
 
 
 def calibrate_run(folder: Path, deadline: float | None, on_progress: Callable[[Progress], None]) -> None:

@@ -20,7 +20,7 @@ from advisor.gate.baseline import BASELINE_NAME, Baseline, baseline_to_bytes, di
 from advisor.gate.evaluate import Measured, evaluate
 from advisor.gate.new_findings import Found, NewFindings, findings_of, grown, most_of, new_findings
 from advisor.model.budgets import DEFAULT_RATIO, FINDINGS, STEP_TIME, Budget, budgets_of, runs_of
-from advisor.model.check import BaselineEntry, BaselineUse, Check
+from advisor.model.check_result import BaselineEntry, BaselineUse, Check
 from advisor.model.errors import AdvisorError
 from advisor.model.outputs import check_output, write_output
 from advisor.model.own_files import FileKind

@@ -30,11 +30,12 @@ from advisor.model.termination import is_interrupt
 from advisor.predict.remade_calls import calls_with_lost_caches
 from advisor.predict.structure import consumed_call
 from advisor.prove.budget import check_budget
-from advisor.prove.end_to_end import EndToEnd, main_series
+from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult, interrupted
 from advisor.prove.held_analysis import HeldAnalysis
 from advisor.prove.proposals import Proposals
 from advisor.prove.proved_text import with_proved_text
+from advisor.prove.run_steps import main_series
 from advisor.prove.search_limits import SearchLimits, gain_left, is_enough
 from advisor.prove.step_trials import to_be_tried
 from advisor.prove.text_check import TextCheck

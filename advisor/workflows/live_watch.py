@@ -43,7 +43,7 @@ class LiveWatch:
         Args:
             sinks: As checked by `check_sinks`.
             plan: When to profile later windows; None: never.
-            say: Called with each sentence that is told while the program runs.
+            say: Called with each sentence that is reported while the program runs.
             is_continued: Append to the files of an earlier block.
         """
         self.run = WatchedRun()

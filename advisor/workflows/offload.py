@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from advisor.capture.request import RESULT, CaptureRequest, Progress, files_sentence
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
-from advisor.model.offload import (
+from advisor.model.offload_result import (
     DYNAMIC,
     REFUSED,
     Movability,

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Finding, Fix, Safety
-from advisor.model.offload import REFUSED, Movability, ServedMeasurement, ServiceProof
+from advisor.model.offload_result import REFUSED, Movability, ServedMeasurement, ServiceProof
 from advisor.model.outcome import Report
 from advisor.model.units import format_many
 from advisor.offload.dispatcher import Dispatcher, reachable

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from advisor.model.offload import REFUSED, Movability
+from advisor.model.offload_result import REFUSED, Movability
 from advisor.model.pipeline import Analysis
 from advisor.offload.legality import judge
 from advisor.offload.repairs import SERVICE_ADDRESS, distribute_edit, edits_with_distribute

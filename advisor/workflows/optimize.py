@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
 from advisor.model.settings import ALLOWABLE
-from advisor.model.termination import letting_go_when_terminated
+from advisor.model.termination import cleaning_up_when_terminated
 from advisor.prove.greedy_loop import LoopResult, edits_of, prove_fixes
 from advisor.prove.outcomes import ProofFacts, report_of
 from advisor.prove.proposals import Proposals
@@ -62,7 +62,7 @@ def _optimize(
     loaded, settings = load(request)
     levels = levels or frozenset(Safety(level) for level in settings.allow)
     with (
-        letting_go_when_terminated(),
+        cleaning_up_when_terminated(),
         temporary_folder("optimize") as folder,
         _progress(budget_s) as on_progress,
     ):
@@ -104,7 +104,7 @@ def analyze_dataset(dataset: Any, rules: Sequence[Path]) -> Report:  # noqa: ANN
     loaded, settings = load(Request(rule_directories=tuple(rules)))
     with (
         program_state_kept(dataset) as trace,
-        letting_go_when_terminated(),
+        cleaning_up_when_terminated(),
         temporary_folder("analyze") as folder,
     ):
         rebuilt = _rebuilt(dataset)

@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from advisor.model.settings import Settings
 
 _MIN_SHARE = 0.1
-"""Share of the step time in products below which no rule asks (`full-precision`: `min_step_share`)."""
+"""Share of the step time in products, 0 to 1, below which they are not timed: `min_step_share` of `full-precision`."""
 _USUAL_ROWS = 32
-"""Keras' batch size for arrays."""
+"""Rows of a batch of unknown size: Keras' default `batch_size` for arrays."""
 
 
 def with_product_times(

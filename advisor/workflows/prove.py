@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from advisor.capture.request import RESULT, START_SEED, CaptureRequest, Progress, files_sentence
-from advisor.gate.changed_texts import ChangedTexts
+from advisor.capture.request import RESULT, START_SEED, CaptureRequest, Progress
 from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
 from advisor.model.calls import Call
 from advisor.model.change_proof import DIFFERENT, ChangeProof
 from advisor.model.errors import AdvisorError, ChangeFailed, OutOfTime, ScriptFailed
 from advisor.model.finding import Safety
 from advisor.model.recording import Recording
-from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
+from advisor.model.sequential_test import MIN_PAIRS
 from advisor.model.termination import is_interrupt
 from advisor.model.text import message_of
 from advisor.model.units import NS_PER_S, format_ns
@@ -41,18 +40,19 @@ from advisor.prove.change_speed import (
 )
 from advisor.prove.change_verdict import DataFacts, judge_data, verdict_of
 from advisor.prove.compare_texts import CONTROL_SEED, TextComparer, TextComparison
-from advisor.prove.end_to_end import measure_end_to_end, record_run, steps_of
+from advisor.prove.end_to_end import measure_end_to_end, record_run
 from advisor.prove.held_text import HeldText
 from advisor.prove.losses import note_on
 from advisor.prove.phase_times import PhaseTimes
 from advisor.prove.proof_session import ProofSession
+from advisor.prove.run_steps import steps_of
 from advisor.prove.source_overlays import overlays
 from advisor.prove.steady_state import UnknownEpoch
 from advisor.prove.training_loops import later_datasets, loop_difference
 from advisor.prove.trial.ab_benchmark import Plan, measure
 from advisor.prove.trial.trial_result import BROKEN
 from advisor.sandbox.temporary import temporary_folder
-from advisor.workflows.analyze import Request
+from advisor.workflows.prove_request import ProveRequest
 
 if TYPE_CHECKING:
     from advisor.model.settings import Settings
@@ -65,29 +65,6 @@ _TOO_SHORT = "The script ended before its steps could be timed."
 
 
 @dataclass(frozen=True, slots=True)
-class ProveRequest:
-    """A script, a change of it, and the limits."""
-
-    script: Request
-    texts: ChangedTexts
-    budget_s: float = 600.0
-    """Wall time of the whole command in seconds; whatever still runs at its end is stopped."""
-    is_pipeline_only: bool = False
-    """Measure the input pipeline alone, without running the training."""
-
-    @property
-    def target(self) -> str:
-        """The script with its arguments, for people."""
-        script = self.script
-        return " ".join((*(("-m", script.module) if script.module else (str(script.path),)), *script.args))
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The changed files, relative to the current folder where they are inside it."""
-        return tuple(sorted(_shown(path) for path in self.texts.files))
-
-
-@dataclass(frozen=True, slots=True)
 class _Findings:
     """What the phases have found."""
 
@@ -96,21 +73,6 @@ class _Findings:
     speed: ChangeSpeed
     unseen: tuple[str, ...] = ()
     """Sentences on data that the training reads later."""
-
-
-def announcement(request: ProveRequest) -> str:
-    """Say how often the script will run and what happens to its files, to be shown before the first run."""
-    files = files_sentence(request.script.in_place)
-    if request.is_pipeline_only:
-        return (
-            "The script will be run twice, without and with the change, up to its first element; it will not train. If elements "
-            f"differ, it is run to the same point once more without the change. {files}"
-        )
-    return (
-        "The script will be run once without and once with the change, once each up to its first element to compare the "
-        f"elements, and {2 * MIN_PAIRS} to {2 * MAX_PAIRS} times alternating. Each run is stopped after its window. If elements "
-        f"differ, it is run up to its first element once more. {files}"
-    )
 
 
 def prove(request: ProveRequest, settings: Settings, on_progress: OnProgress) -> ChangeProof:
@@ -200,7 +162,7 @@ class _Proving:
             return not_measured(_INTERRUPTED)
 
     def _judged(self, compared: TextComparison, unseen: tuple[str, ...] = (), loops: str = "") -> DataFacts:
-        """What is known about the data, which is told at once.
+        """What is known about the data, which is reported at once.
 
         Args:
             compared: The compared datasets.
@@ -285,7 +247,7 @@ class _Proving:
             recordings: The first run of each.
             compared: The compared datasets.
             run_s: Seconds of a run.
-            may_give_up: As for `decide`: with different data, nobody needs to know whether the speed is the same.
+            may_give_up: As for `decide`: with different data, it does not matter whether the speed is the same.
         """
         steps = [steps_of(recording) for recording in recordings]
         first, second = steps
@@ -392,8 +354,3 @@ class _Proving:
 
     def _failed(self, error: ScriptFailed, is_changed: bool) -> ScriptFailed:
         return ChangeFailed(f"With the change: {error}") if is_changed else error
-
-
-def _shown(path: Path) -> str:
-    here = Path.cwd().resolve()
-    return path.relative_to(here).as_posix() if path.is_relative_to(here) else str(path)

@@ -26,7 +26,8 @@ from advisor.model.text import message_of
 from advisor.model.version import __version__
 from advisor.report.change_json import change_of, document_of
 from advisor.report.journal_format import BEGAN, FAILED, JUDGED, STOPPED, JournalEntry, TrialOptions
-from advisor.workflows.prove import OnProgress, ProveRequest, prove
+from advisor.workflows.prove import OnProgress, prove
+from advisor.workflows.prove_request import ProveRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable

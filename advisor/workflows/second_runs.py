@@ -32,7 +32,7 @@ Analyze = Callable[[Path, Sequence["LoadedRule"], Settings], "Report"]
 """`advisor.workflows.analyze.analyze_run`, which imports this module."""
 
 SESSION_S = 300.0
-"""Longest second run for the headroom, in seconds, with the start of the script."""
+"""Longest second run for the headroom, in seconds, with the start of the script. Chosen, not measured."""
 
 
 def measure_ceiling(request: CaptureRequest, recording: Recording, on_progress: OnProgress) -> Recording:

@@ -16,6 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from advisor.model.errors import AdvisorError
 from advisor.model.run_folder import MARKER, RECORDING_NAME, holds_one_run, runs_folder
 from advisor.rewrite.apply import journal as journals
@@ -130,7 +132,7 @@ def _why_kept(path: Path) -> str:
             return "holds other files"
         if _is_alive((path / MARKER).read_text("utf-8")):
             return "in use"
-    except (AdvisorError, OSError, ValueError):
+    except (AdvisorError, OSError, ValueError, OverflowError):
         return "cannot be read"
     return ""
 
@@ -138,12 +140,6 @@ def _why_kept(path: Path) -> str:
 def _is_alive(marker: str) -> bool:
     """Whether the process that created the folder is another one that still runs."""
     words = marker.split()
-    if not words or not words[0].isdigit() or os.name == "nt":
+    if not words or not words[0].isdigit():
         return False
-    try:
-        os.kill(int(words[0]), 0)
-    except ProcessLookupError:
-        return False
-    except (OSError, OverflowError):  # it exists and belongs to another user
-        return True
-    return int(words[0]) != os.getpid()
+    return int(words[0]) != os.getpid() and psutil.pid_exists(int(words[0]))

@@ -33,16 +33,17 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 CAPTURE_EVERY_S = 60.0
-"""Default time between the starts of two captures."""
+"""Default time between the starts of two captures, in seconds. Chosen, not measured."""
 DURATION_S = 1.0
-"""Default length of a capture: enough for 20 steps of 50 ms."""
+"""Default length of a capture, in seconds. Chosen: enough for 20 steps of 50 ms."""
 MAX_SHARE = 0.2
-"""Most of the job's time inside captures, with the time that it takes to send the profile."""
+"""Maximum share of the job's time inside captures and in sending their profiles, 0 to 1. Chosen, not measured."""
 MAX_FAILED = 3
 """Captures that fail one after the other before the job counts as ended."""
 _CONNECT_S = 5.0
+"""Longest wait for the connection, in seconds. Chosen, not measured."""
 ANALYSIS_S = 180.0
-"""Longest wait for an analysis."""
+"""Longest wait for an analysis, in seconds. Chosen, not measured."""
 
 
 @dataclass(frozen=True, slots=True)

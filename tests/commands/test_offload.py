@@ -19,7 +19,7 @@ import pytest
 
 from advisor.cli import main
 from advisor.commands import offload as command
-from advisor.model.offload import MOVABLE, REFUSED, Movability, Offload, ServiceProof, Sizing
+from advisor.model.offload_result import MOVABLE, REFUSED, Movability, Offload, ServiceProof, Sizing
 from advisor.offload.dispatcher import Dispatcher
 from advisor.offload.files import server_text
 from advisor.prove import whole_script

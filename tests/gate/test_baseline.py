@@ -21,7 +21,7 @@ from advisor.gate.baseline import (
     text_of_call,
 )
 from advisor.gate.new_findings import findings_of, grown, most_of, new_findings
-from advisor.model.check import BaselineEntry
+from advisor.model.check_result import BaselineEntry
 from advisor.model.errors import AdvisorError
 from tests.gate.made_runs import made_report
 

@@ -6,7 +6,7 @@ import pytest
 
 from advisor.gate.evaluate import Measured, aggregate, evaluate
 from advisor.model.budgets import FINDINGS, INPUT_WAIT, MEMORY, STEP_TIME, Budget
-from advisor.model.check import BaseComparison, Check, LoopRatio
+from advisor.model.check_result import BaseComparison, Check, LoopRatio
 from advisor.model.outcome import Interval
 from tests.gate.made_runs import MS, made_report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor.gate.new_findings import findings_of, new_findings
-from advisor.model.check import BaselineEntry
+from advisor.model.check_result import BaselineEntry
 from tests.gate.made_runs import made_report
 
 FOUND = made_report(("serial-map", ".map(f)", 1.5))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.graph.analysis import HostPart, combine
-from advisor.graph.unprofiled_steps import use_plain_steps
+from advisor.graph.unprofiled_steps import use_unprofiled_steps
 from advisor.model.pipeline import Iterator, Pipeline, StepStats
 from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
 
@@ -47,7 +47,7 @@ def recording(plain_ms: float, profiled_ms: float, plain_wait_ms: float | None, 
 
 
 def test_the_printed_step_is_the_plain_one():
-    pipeline, overhead = use_plain_steps(PROFILED, recording(10, 30, 5, 24))
+    pipeline, overhead = use_unprofiled_steps(PROFILED, recording(10, 30, 5, 24))
     assert pipeline.steps is not None and (pipeline.steps.count, pipeline.steps.median_ns) == (40, 10 * MS)
     assert pipeline.wait_share == pytest.approx(0.5), "measured, not the 80 % under the profiler"
     assert pipeline.elements_per_s == pytest.approx(100) and overhead == pytest.approx(2.0)
@@ -66,27 +66,27 @@ def test_marked_steps_are_used_unless_they_are_too_few(profiled, count):
 def test_what_python_does_around_an_iterator_is_no_wait():
     """Under the profiler `next` takes 25.5 ms where the iterator takes 24, and all of a step three times as long: a third of the
     1.5 ms is taken off the plain wait too."""
-    pipeline, _ = use_plain_steps(PROFILED, recording(10, 30, 5, 25.5))
+    pipeline, _ = use_unprofiled_steps(PROFILED, recording(10, 30, 5, 25.5))
     assert pipeline.wait_share == pytest.approx(0.45)
-    hidden, _ = use_plain_steps(PROFILED, recording(10, 30, 0.4, 25.5))
+    hidden, _ = use_unprofiled_steps(PROFILED, recording(10, 30, 0.4, 25.5))
     assert hidden.wait_share == 0
 
 
 def test_a_pipeline_alone_has_nothing_but_waiting():
     alone = replace(recording(10, 30, 5, 25), is_pipeline_alone=True)
-    pipeline, _ = use_plain_steps(PROFILED, alone)
+    pipeline, _ = use_unprofiled_steps(PROFILED, alone)
     assert pipeline.wait_share == 1
 
 
 def test_without_waits_the_share_lies_between_what_the_profiler_may_have_done():
     """80 % of 30 ms under the profiler, 10 ms without: 80 %, if it made all of a step longer alike; 40 % if only the waiting."""
-    pipeline, _ = use_plain_steps(PROFILED, recording(10, 30, None, 0))
+    pipeline, _ = use_unprofiled_steps(PROFILED, recording(10, 30, None, 0))
     assert pipeline.steps is not None and pipeline.steps.median_ns == 10 * MS
     assert pipeline.wait_share == pytest.approx(0.6, abs=1e-6)
 
 
 def test_without_waits_and_with_a_profiler_that_costs_nothing_the_share_is_kept():
-    pipeline, _ = use_plain_steps(PROFILED, recording(30, 30, None, 0))
+    pipeline, _ = use_unprofiled_steps(PROFILED, recording(30, 30, None, 0))
     assert pipeline.wait_share == pytest.approx(0.8, abs=1e-6)
 
 
@@ -94,9 +94,9 @@ def test_too_few_plain_steps_change_nothing():
     few = recording(10, 30, 5, 24)
     assert few.window is not None
     window = replace(few.window, plain_end_ns=few.window.plain_start_ns + 25 * MS)
-    assert use_plain_steps(PROFILED, replace(few, window=window)) == (PROFILED, None)
+    assert use_unprofiled_steps(PROFILED, replace(few, window=window)) == (PROFILED, None)
     window = replace(few.window, plain_start_ns=0, plain_end_ns=0, plain_steps=0)
-    assert use_plain_steps(PROFILED, replace(few, window=window)) == (PROFILED, None)
+    assert use_unprofiled_steps(PROFILED, replace(few, window=window)) == (PROFILED, None)
 
 
 def slow_recording(waits_ms: tuple[float, ...] | None, *, plain: slice = slice(3, 6), profiled: int = 6) -> Recording:
@@ -125,7 +125,7 @@ NO_WHOLE_STEP = replace(
 
 def test_a_profile_without_a_whole_step_attributes_the_waits_that_python_saw():
     waits = (18_000, 9_000, 9_000, 2_000, 4_000, 6_000, 5_000)
-    pipeline, overhead = use_plain_steps(NO_WHOLE_STEP, slow_recording(waits))
+    pipeline, overhead = use_unprofiled_steps(NO_WHOLE_STEP, slow_recording(waits))
     assert pipeline.steps is not None and (pipeline.steps.count, pipeline.steps.median_ns) == (3, 20_000 * MS)
     assert pipeline.wait_share == pytest.approx(0.2) and overhead is None
     assert (pipeline.steps.wait_share_low, pipeline.steps.wait_share_high) == (pytest.approx(0.1), pytest.approx(0.3))
@@ -134,7 +134,7 @@ def test_a_profile_without_a_whole_step_attributes_the_waits_that_python_saw():
 
 
 def test_where_python_sees_no_wait_the_requests_in_the_profile_are_it():
-    pipeline, _ = use_plain_steps(NO_WHOLE_STEP, slow_recording(None))
+    pipeline, _ = use_unprofiled_steps(NO_WHOLE_STEP, slow_recording(None))
     assert pipeline.steps is not None and pipeline.steps.count == 3
     assert pipeline.wait_share == pytest.approx(0.25)
 
@@ -143,8 +143,8 @@ def test_a_script_of_few_steps_is_judged_by_all_but_the_first_and_the_profiled_o
     """It ended before the stretch without the profiler was long enough."""
     waits = (18_000, 1_000, 99, 3_000, 2_000, 4_000, 10_000)
     early = slow_recording(waits, plain=slice(0), profiled=2)
-    pipeline, _ = use_plain_steps(NO_WHOLE_STEP, early)
+    pipeline, _ = use_unprofiled_steps(NO_WHOLE_STEP, early)
     assert pipeline.steps is not None and pipeline.steps.count == 5
     assert pipeline.wait_share == pytest.approx(0.2)
     enough = replace(PROFILED, steps=StepStats(3, *[20_000 * MS] * 5))
-    assert use_plain_steps(enough, early) == (enough, None)
+    assert use_unprofiled_steps(enough, early) == (enough, None)

@@ -99,7 +99,7 @@ def test_consumers_are_limited(monkeypatch):
     monkeypatch.setattr(watched_run, "MAX_CONSUMERS", 3)
     run = watched(sample(0, *(consumer(1, 1, 1.0, consumer_id=f"c{n}") for n in range(5))))
     assert len(run.consumers) == 3
-    assert run.is_incomplete and "More places" in summary(run)[-1]
+    assert run.is_incomplete and "in more places" in summary(run)[-1]
 
 
 def test_before_the_first_step():

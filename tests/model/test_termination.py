@@ -13,9 +13,9 @@ from advisor.model.termination import Terminated, raising_when_terminated
 
 PROGRAM = """
     import signal, sys, tempfile, time
-    from advisor.model.termination import letting_go_when_terminated
+    from advisor.model.termination import cleaning_up_when_terminated
     {before}
-    with letting_go_when_terminated(), tempfile.TemporaryDirectory(dir=sys.argv[1]):
+    with cleaning_up_when_terminated(), tempfile.TemporaryDirectory(dir=sys.argv[1]):
         print("ready", flush=True)
         time.sleep(30)
     print("not ended")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from advisor.model.calls import Site
-from advisor.model.offload import DYNAMIC, Movability
+from advisor.model.offload_result import DYNAMIC, Movability
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Recording, ScriptExit
 from advisor.offload.repairs import distribute_edit, edits_with_distribute

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 
-from advisor.model.offload import (
+from advisor.model.offload_result import (
     MOVABLE,
     PYTHON,
     REFUSED,

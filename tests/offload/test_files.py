@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from advisor.model.errors import AdvisorError
-from advisor.model.offload import DYNAMIC, Sizing
+from advisor.model.offload_result import DYNAMIC, Sizing
 from advisor.model.own_files import FileKind, is_own_file
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.state import ObservedState

@@ -8,7 +8,7 @@ import pytest
 
 from advisor.model.calls import FunctionFacts
 from advisor.model.finding import InsertAfter, MoveAfter, Safety, SetArgument
-from advisor.model.offload import (
+from advisor.model.offload_result import (
     CAUSES,
     COUNTS,
     DYNAMIC,

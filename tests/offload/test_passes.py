@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from advisor.model.finding import Safety, SetArgument
-from advisor.model.offload import FIT, Movability
+from advisor.model.offload_result import FIT, Movability
 from advisor.offload.legality import judge
 from advisor.offload.repairs import edits_before
 from advisor.testing import batch, cache, map_, prefetch, shuffle, source, take

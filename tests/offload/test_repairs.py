@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.offload import Repair
+from advisor.model.offload_result import Repair
 from advisor.model.pipeline import Analysis
 from advisor.offload.legality import judge
 from advisor.offload.repairs import distribute_edit, edits_with_distribute

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from advisor.model.finding import InsertAfter, SetArgument
-from advisor.model.offload import BATCH, MOVABLE, OFF, REPEAT, Movability
+from advisor.model.offload_result import BATCH, MOVABLE, OFF, REPEAT, Movability
 from advisor.offload.legality import judge
 from advisor.offload.repairs import edits_before, has_fixed_shapes
 from advisor.offload.sizing import speedup_at

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from advisor.model.offload import MOVABLE, Movability, ServiceMeasurement, ServiceRate
+from advisor.model.offload_result import MOVABLE, Movability, ServiceMeasurement, ServiceRate
 from advisor.offload.legality import judge
 from advisor.offload.sizing import Machines, faster, size, speedup_at
 from advisor.testing import batch, map_, pipeline, prefetch, repeat, source, take

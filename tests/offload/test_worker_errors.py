@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor.model.calls import Call, FunctionFacts, Site
-from advisor.model.offload import FILES, OP, PYTHON, SERVICE, Objection
+from advisor.model.offload_result import FILES, OP, PYTHON, SERVICE, Objection
 from advisor.offload.worker_errors import objection_of
 from advisor.prove.trial.streams import tensorflow_message
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.predict import cache_places
-from advisor.predict.cache_break_even import payoff
+from advisor.predict.cache_break_even import find_break_even
 from advisor.testing import batch, map_, pipeline, source, unknown_size
 
 
@@ -25,7 +25,7 @@ def made():
 
 def test_a_cache_in_memory_pays_from_the_second_epoch_on(made):
     place = place_of(made)
-    found = payoff(made, made.main, place)
+    found = find_break_even(made, made.main, place)
     assert found.break_even_epoch == 2
     assert found.first_epoch_ns == found.epoch_ns == pytest.approx(10 * made.main.steps.mean_ns)
     assert found.later_epoch_ns == pytest.approx(found.epoch_ns / place.prediction.value)
@@ -34,7 +34,7 @@ def test_a_cache_in_memory_pays_from_the_second_epoch_on(made):
 def test_one_on_the_disk_has_to_be_written_first(made):
     place = place_of(made)
     assert place.bytes == 320 << 20
-    found = payoff(made, made.main, place, write_bytes_per_s=32 << 20)
+    found = find_break_even(made, made.main, place, write_bytes_per_s=32 << 20)
     assert found.first_epoch_ns == pytest.approx(found.epoch_ns + 10e9)
     saved = found.epoch_ns - found.later_epoch_ns
     assert found.break_even_epoch == int(1 + 10e9 / saved) + 1
@@ -43,7 +43,7 @@ def test_one_on_the_disk_has_to_be_written_first(made):
 @given(st.floats(1e3, 1e12))
 def test_break_even_is_the_first_epoch_that_ends_earlier(speed):
     made = pipeline(source(elements=320), map_("decode", ms=5, bytes=9999), batch(32), consumer_ms=5).analysis
-    found = payoff(made, made.main, place_of(made), speed)
+    found = find_break_even(made, made.main, place_of(made), speed)
 
     def gain(epochs: int) -> float:
         return epochs * found.epoch_ns - found.first_epoch_ns - (epochs - 1) * found.later_epoch_ns
@@ -56,4 +56,4 @@ def test_epochs_of_unknown_length_cause_no_remark():
     made = pipeline(
         unknown_size(source()), map_("decode", ms=5, bytes=9999), batch(32), consumer_ms=5, epochs=2
     ).analysis
-    assert payoff(made, made.main, place_of(made)) is None
+    assert find_break_even(made, made.main, place_of(made)) is None

@@ -1,5 +1,5 @@
 """Pipelines shaped like the three realistic examples, with any amount of memory: nothing is proposed that does not fit,
-alone or together with others. That nothing of the kind is tried either is the workbench's to see to.
+alone or together with others. That nothing of the kind is tried either is up to the trial runner.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from advisor.model.codec import decode, encode
 from advisor.model.finding import Finding
 from advisor.model.recording import Host, Recording, ScriptExit
 from advisor.model.settings import Settings
-from advisor.predict import predict_parallel, predict_speedup
+from advisor.predict import cache_places, predict_parallel, predict_speedup, read_from_disk
 from advisor.predict.machine_costs import machine_costs
 from advisor.report.report_json import report_to_dict
 from advisor.testing import batch, map_, pipeline, prefetch, source
@@ -64,6 +64,16 @@ def test_a_pipeline_alone_is_limited_by_next(is_ahead, name):
     found = predict_speedup(fast, fast.main, everything, everything)
     assert found.value > 1.5 * built_in.value
     assert found.uncalibrated == ()
+
+
+@pytest.mark.parametrize(("rate", "is_limit"), [(None, False), (1e-4, True), (1e3, False)])
+def test_elements_in_the_page_cache_are_read_no_faster_than_was_measured(rate, is_limit):
+    made = pipeline(source(), map_("decode", ms=2.0, bytes=100_000), batch(4), consumer_ms=0.1)
+    analysis = calibrated(made.analysis, page_cache_bytes_per_ns=rate)
+    place = max(cache_places(analysis, analysis.main), key=lambda place: place.prediction.high)
+    found = read_from_disk(analysis, analysis.main, place, bytes_per_s=1.0)
+    assert (found.low, found.value) == (1.0, 1.0)
+    assert found.high == (1.0 if is_limit else place.prediction.high)
 
 
 def test_unknown_machine_has_the_built_in_costs():

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from advisor.engine.loader import load_rules
+from advisor.engine.rule_loader import load_rules
 from advisor.engine.run import run_rules
 from advisor.model.calls import Call, FunctionLine, Site
 from advisor.model.finding import InsertAfter, MoveAfter, Remove, Safety, SplitMap

@@ -8,8 +8,8 @@ import pytest
 
 from advisor.model.calls import UNKNOWN_CARDINALITY
 from advisor.model.recording import Consumer, Host, Loop, Recording, ScriptExit, StepSeries, Window
-from advisor.prove.end_to_end import RunSteps, steps_of
 from advisor.prove.epoch_window import epoch_window
+from advisor.prove.run_steps import RunSteps, steps_of
 from advisor.prove.steady_state import UnknownEpoch
 from advisor.testing import batch, map_, pipeline, source
 

@@ -9,8 +9,9 @@ import pytest
 
 from advisor.capture.request import START_SEED, CaptureRequest
 from advisor.model.outcome import LossDeviation, LossPoint
-from advisor.prove.end_to_end import RunSteps, time_run
+from advisor.prove.end_to_end import time_run
 from advisor.prove.losses import loss_curve, loss_deviation, note_on
+from advisor.prove.run_steps import RunSteps
 
 
 def runs(*curves: dict[int, float]) -> list[RunSteps]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.model.offload import ServedMeasurement, ServiceMeasurement
+from advisor.model.offload_result import ServedMeasurement, ServiceMeasurement
 from advisor.model.outcome import Interval
-from advisor.prove.end_to_end import EndToEnd, RunSteps
+from advisor.prove.end_to_end import EndToEnd
+from advisor.prove.run_steps import RunSteps
 from advisor.prove.service_proof import proof_of
 
 ADDRESS = "grpc://dispatcher:5000"

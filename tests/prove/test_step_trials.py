@@ -23,18 +23,19 @@ from advisor.model.finding import (
 from advisor.model.outcome import Interval, Report
 from advisor.model.settings import Settings
 from advisor.prove.change_speed import speed_of_scripts
-from advisor.prove.end_to_end import EndToEnd, RunSteps, _as_much_as, steps_of
+from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.greedy_loop import LoopResult
 from advisor.prove.losses import loss_deviation
 from advisor.prove.outcomes import ProofFacts, report_of
 from advisor.prove.proved_text import with_proved_text
+from advisor.prove.run_steps import RunSteps, as_much_as, steps_of
 from advisor.prove.step_trials import attempt_of, to_be_tried
 from advisor.prove.text_check import TextVerdict
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME
 from advisor.prove.whole_script import needs_script, prove_on_script
 from advisor.rewrite.patch import Patch
 from advisor.testing import batch, map_, pipeline, source
-from tests.prove.test_end_to_end import MS, recording
+from tests.prove.run_recordings import MS, recording
 
 DATA = (("batch", "TensorSpec(shape=(8, 4), dtype=tf.float32)"),)
 RUN = RunSteps(10.0 * MS, None, 50, 100, rows=8, data=DATA, losses=((1, 2.0), (2, 1.5), (4, 1.0)))
@@ -135,7 +136,7 @@ def test_larger_batches_have_other_shapes_and_losses():
 )
 def test_steps_of_other_sizes_are_compared_per_element(unchanged, changed, step_ns):
     before, after = replace(RUN, **unchanged), replace(RUN, step_ns=320.0 * MS, **changed)
-    assert _as_much_as(before, after).step_ns == step_ns
+    assert as_much_as(before, after).step_ns == step_ns
 
 
 def test_a_run_knows_the_batches_of_a_step():

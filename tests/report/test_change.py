@@ -13,12 +13,12 @@ import pytest
 from rich.console import Console
 
 from advisor.model.change_proof import ChangeProof, ComparedDataset, ElementDifference
-from advisor.model.check import BaseComparison, Check
+from advisor.model.check_result import BaseComparison, Check
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval, LossDeviation, LossPoint, Report
 from advisor.model.own_files import FileKind, is_own_file
 from advisor.model.paired_test import PairedTest
-from advisor.model.proof import Proof, Side
+from advisor.model.proof_result import Proof, Side
 from advisor.model.run_comparison import ComparedRun, RunComparison
 from advisor.report import check_words
 from advisor.report.change_format import ChangeProof as ChangeDocument

@@ -12,7 +12,7 @@ from advisor.engine import load_rules, run_rules
 from advisor.model.calls import Site
 from advisor.model.finding import Fix, Safety, SetCompileArgument
 from advisor.model.outcome import FixOutcome, Interval, LossDeviation, Report
-from advisor.model.proof import Proof
+from advisor.model.proof_result import Proof
 from advisor.model.settings import Settings
 from advisor.report.html import report_to_html
 from advisor.report.proof_text import print_proof

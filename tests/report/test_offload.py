@@ -11,7 +11,7 @@ from rich.console import Console
 
 from advisor.model.calls import Site
 from advisor.model.finding import Remove
-from advisor.model.offload import (
+from advisor.model.offload_result import (
     COUNTS,
     MOVABLE,
     REFUSED,
@@ -26,7 +26,7 @@ from advisor.model.offload import (
 )
 from advisor.model.outcome import Interval
 from advisor.model.own_files import FileKind, is_own_file
-from advisor.model.proof import Side
+from advisor.model.proof_result import Side
 from advisor.report.offload_json import load_schema, offload_to_bytes
 from advisor.report.offload_text import print_offload
 

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from advisor.model.finding import Prediction, Safety
 from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval
-from advisor.model.proof import FixedNumbers, Phase, Proof, Side
+from advisor.model.proof_result import FixedNumbers, Phase, Proof, Side
 from advisor.report.html import report_to_html
 from advisor.report.progress import show_budget
 from advisor.report.proof_text import print_proof

@@ -6,13 +6,13 @@ import pytest
 
 from advisor.engine import LoadedRule, load_rules
 from advisor.engine.examples import check_example
-from advisor.engine.explanation import SECTIONS
 from advisor.engine.run import run_rules
 from advisor.model.finding import InsertAfter
 from advisor.model.settings import Settings
 from advisor.testing import batch, filter_, flat_map, map_, pipeline, source
 
 RULES = load_rules([], Settings())
+SECTIONS = ("Why it is slow", "What the fix does", "When not to", "What tf.data already does", "Thresholds")
 VERDICTS = {"not-input-bound", "host-saturated"}  # they only say what is so
 EXAMPLES = [
     pytest.param(loaded, example, id=f"{loaded.id}-{number}")

@@ -13,9 +13,9 @@ import advisor.tensorboard.reports as reports_module
 from advisor.engine import load_rules
 from advisor.model.settings import Settings
 from advisor.report.report_json import REPORT_NAME, report_to_bytes, report_to_dict
-from advisor.tensorboard.messages import Page, Refusal
 from advisor.tensorboard.reports import Reports, version_of
 from advisor.tensorboard.run_finder import RunFinder
+from advisor.tensorboard.worker_messages import Page, Refusal
 from advisor.workflows.analyze import analyze_run
 from tests.tensorboard.logdirs import broken, foreign, recorded
 

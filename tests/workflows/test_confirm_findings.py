@@ -6,7 +6,7 @@ import pytest
 
 from advisor.capture import launch
 from advisor.gate.base_revision import BaseTexts
-from advisor.model.check import BaseComparison
+from advisor.model.check_result import BaseComparison
 from advisor.model.errors import ScriptFailed
 from advisor.model.settings import Settings
 from advisor.workflows import check as workflow

@@ -22,7 +22,7 @@ from advisor.workflows import doctor
 from advisor.workflows.doctor import Check, Checkup
 
 HOST = Host("a", 4.0, 8, 1 << 34, 1 << 33, cpu_model="EPYC", tensorflow_version="2.21.0")
-FACTS = TensorFlowFacts(HOST, "/site/tensorflow", "3.12", False, "", "")
+FACTS = TensorFlowFacts(HOST, "/site/tensorflow", False, "", "")
 
 
 @pytest.fixture(autouse=True)

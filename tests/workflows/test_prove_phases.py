@@ -15,11 +15,13 @@ from advisor.model.outcome import Interval
 from advisor.model.settings import Settings
 from advisor.model.termination import Terminated
 from advisor.prove.compare_texts import TextComparison
-from advisor.prove.end_to_end import EndToEnd, RunSteps
+from advisor.prove.end_to_end import EndToEnd
+from advisor.prove.run_steps import RunSteps
 from advisor.report.change_json import change_of, document_of
 from advisor.workflows import prove as workflow
 from advisor.workflows.analyze import Request
-from advisor.workflows.prove import ProveRequest, prove
+from advisor.workflows.prove import prove
+from advisor.workflows.prove_request import ProveRequest
 
 RUN = RunSteps(1e7, 0.5, 50, 100)
 FASTER = EndToEnd("faster", Interval(2.0, 1.9, 2.1), (RUN,) * 3, (RUN,) * 3)

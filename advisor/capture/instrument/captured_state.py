@@ -31,7 +31,9 @@ _OP_TYPES = {
     state.DATASET: "dataset",
 }
 _MAX_CONSTANT_BYTES = 4096
+"""Size of the largest constant that may be a file name, in bytes."""
 _MAX_NAMES = 500
+"""Maximum number of objects of a function that are examined."""
 
 
 @dataclass(frozen=True, slots=True)

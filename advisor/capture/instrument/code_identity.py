@@ -19,6 +19,7 @@ from typing import Any
 
 _DIGEST_BYTES = 8
 _DEPTH = 4
+"""Maximum depth of nested values."""
 _ITEMS = {4: 1000, 3: 50, 2: 10, 1: 5, 0: 5}
 """Remaining depth -> maximum number of items of a list that are described individually. The length is always included."""
 _LARGEST_BYTES = 1 << 20

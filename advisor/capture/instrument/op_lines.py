@@ -18,7 +18,7 @@ from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING
 from advisor.capture.instrument.call_sites import SiteFinder
-from advisor.capture.instrument.functions import function_site
+from advisor.capture.instrument.traced_functions import function_site
 from advisor.model.calls import CodeLine, FunctionFacts, OpLine, Site
 from advisor.model.catalog import PYTHON_OPS
 

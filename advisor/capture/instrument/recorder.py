@@ -23,14 +23,14 @@ from advisor.capture.instrument.call_sites import Place, SiteFinder
 from advisor.capture.instrument.captured_state import Captured, constant_texts
 from advisor.capture.instrument.code_identity import bound_identity
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, ID_PREFIX, origin, origins
-from advisor.capture.instrument.functions import function_facts, function_site
 from advisor.capture.instrument.generator_watch import GeneratorWatch
 from advisor.capture.instrument.op_lines import OpLines
 from advisor.capture.instrument.python_call_watch import PythonCallWatch
 from advisor.capture.instrument.replay_log import DATA_SOURCES, NO_SEEDS, LoggedCall, ReplayLog, Seeds
 from advisor.capture.instrument.state_watch import StateWatch
+from advisor.capture.instrument.traced_functions import function_facts, function_site
 from advisor.capture.instrument.value_summaries import describe_arguments, describe_options, element_facts
-from advisor.host.data_files import DataFiles, FileNames, file_names
+from advisor.host.disk_speed import DataFiles, FileNames, file_names
 from advisor.model.calls import Call, FunctionFacts
 from advisor.model.op_effects import FILE_READING_OPS
 from advisor.model.state import DATASET

@@ -97,7 +97,7 @@ class StateWatch:
         self._by_path: dict[str, list[_Item]] = {}
         self._of_call: dict[str, list[_Item]] = {}
         self._written: dict[str, None] = {}
-        self._behind: dict[str, tuple[int, list[_Item]]] = {}
+        self._upstream: dict[str, tuple[int, list[_Item]]] = {}
         self._began_ns = file_time_ns()
         self._started, self._spent_s, self._checks = time.monotonic(), 0.0, 0
         self._thread: int | None = None
@@ -144,7 +144,7 @@ class StateWatch:
         if call_id not in item.call_ids:
             item.call_ids.append(call_id)
             self._of_call.setdefault(call_id, []).append(item)
-            self._behind.clear()
+            self._upstream.clear()
 
     def _note_files(self, call_id: str, names: list[str]) -> None:
         places = sorted({len(names) * part // MAX_FILES for part in range(MAX_FILES)}) if names else []
@@ -187,7 +187,7 @@ class StateWatch:
         try:
             with self._lock:
                 self._thread = threading.get_ident()
-                self._compare(self._items_behind(call_id), begins_epoch=True)
+                self._compare(self._items_upstream(call_id), begins_epoch=True)
         except Exception as error:  # an error of the watch must not stop the script
             self._warn(f"State that the pipeline reads could not be compared ({type(error).__name__}: {error}).")
 
@@ -247,13 +247,13 @@ class StateWatch:
                 for item in self._items.values()
             )
 
-    def _items_behind(self, call_id: str) -> list[_Item]:
+    def _items_upstream(self, call_id: str) -> list[_Item]:
         calls = self._calls()
-        known = self._behind.get(call_id)
+        known = self._upstream.get(call_id)
         if known is None or known[0] != len(calls):
-            behind = Lineage(calls).behind(call_id)
-            items = {item.id: item for call in behind for item in self._of_call.get(call.id, ())}
-            known = self._behind[call_id] = (len(calls), list(items.values()))
+            upstream = Lineage(calls).upstream(call_id)
+            items = {item.id: item for call in upstream for item in self._of_call.get(call.id, ())}
+            known = self._upstream[call_id] = (len(calls), list(items.values()))
         return known[1]
 
     def _compare(self, items: list[_Item], begins_epoch: bool) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from advisor.capture.instrument.functions import function_name
+from advisor.capture.instrument.traced_functions import function_name
 from advisor.model.calls import Scalar
 
 _STRING_LIMIT = 200

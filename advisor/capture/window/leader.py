@@ -22,7 +22,7 @@ def _may_be_inside(track: Track, leader: Track) -> bool:
     """Whether the steps of `track` may be part of one step of `leader`, in whose loop it is.
 
     They are not if the leader's iterator is gone. A script that keeps the iterator of which it has taken a single element never
-    ends that step, so the first step of a leader does not count for ever.
+    ends that step, so the first step of a leader does not count forever.
     """
     if not leader.open_since_ns or not leader.has_iterator:
         return False

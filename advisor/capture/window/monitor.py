@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from advisor.capture.instrument.consumers import LongCall, Track, Tracks
-from advisor.capture.stop_script import StopScript
 from advisor.capture.window.buffer_watch import BufferWatch
 from advisor.capture.window.later_windows import LaterWindows
 from advisor.capture.window.leader import takes_the_lead
@@ -31,18 +30,16 @@ from advisor.capture.window.measurement import Capture, Measurement
 from advisor.capture.window.profiler import Profiler, move_profile
 from advisor.capture.window.python_sampler import PythonSampler
 from advisor.capture.window.schedule import Limits, has_drained
+from advisor.capture.window.script_end import ScriptEnd
 from advisor.capture.window.time_left import TimeLeft, time_left
-from advisor.capture.window.watchdog import Watchdog, raise_in_thread
 from advisor.host.calibration.window import (
     AUTOTUNE_FIRST_CALLS,
     BOUNDARY_NS,
     CHECK_NS,
     COUNTED_START_S,
     ENOUGH_STEPS,
-    MAX_STOPS,
     MIN_STEPS,
     PATIENCE_S,
-    STOP_GRACE_S,
     TRIAL_SECONDS,
     TRIAL_STEPS,
     WARMUP_STEPS,
@@ -90,11 +87,9 @@ class Monitor:
             sampler: Makes a sampler of the pipelines' Python functions; None if there are none.
         """
         self.profiler: Profiler | None = None
-        self.watchdog: Watchdog | None = None
+        self.script_end = ScriptEnd(on_stuck)
         self.later: LaterWindows | None = None
         """Windows after the run's own one, for a script that runs to its end; None: there are none."""
-        self.on_stop: Callable[[], None] = lambda: None
-        """Called once at the step boundary at which the script is stopped, before it is. Meanwhile no steps are followed."""
         self.capture: Capture | None = None
         self.unprofiled = ""
         """Why there is no profile, in one sentence; empty if there is one or none was attempted."""
@@ -105,7 +100,7 @@ class Monitor:
         self._out, self._limits, self._tracks = out, limits, tracks
         self._is_to_end, self._is_profiling = is_to_end, is_profiling
         self._has_trial = is_profiling and limits.warmup is None
-        self._report, self._warn, self._on_measured, self._on_stuck = report, warn, on_measured, on_stuck
+        self._report, self._warn, self._on_measured = report, warn, on_measured
         self._sampler = sampler
         self._state = "idle"
         self._measurement: Measurement | None = None
@@ -125,7 +120,6 @@ class Monitor:
         self._folders = 0
         self._lock = threading.RLock()
         self._is_off = False
-        self._stops = 0
 
     def has_profiled_since(self, time_ns: int) -> bool:
         """Return whether the profiler has been running, or has been writing its profile, since a Unix time in ns."""
@@ -378,7 +372,12 @@ class Monitor:
     def _after_close(self, track: Track, now: int) -> bool:
         """Go on after the window; return whether the script is to be stopped here."""
         leader = self.leader
-        if leader is not None and track.rank > leader.rank and track.count >= TRIAL_STEPS.value and not self._stops:
+        if (
+            leader is not None
+            and track.rank > leader.rank
+            and track.count >= TRIAL_STEPS.value
+            and not self.script_end.count
+        ):
             self._cancel_later()
             self._state = "idle"  # a training loop follows a loop that does not train
             self.leader = track
@@ -387,11 +386,11 @@ class Monitor:
             self._next_check_ns = time.time_ns() + CHECK_NS.value
         elif self._is_to_end:
             self._is_off = True
-        elif leader is not None and track.thread_id != leader.thread_id and not self._stops:
+        elif leader is not None and track.thread_id != leader.thread_id and not self.script_end.count:
             # A pipeline's own thread (a generator that reads another dataset): an exception there would be the script's.
             # If the training makes no step any more, the watchdog stops the script.
             self._next_check_ns = now + CHECK_NS.value
-        elif self._stops or not self._is_waiting(now):
+        elif self.script_end.count or not self._is_waiting(now):
             self._is_off = True  # other threads and the watchdog do nothing meanwhile
             return True
         else:
@@ -399,17 +398,12 @@ class Monitor:
         return False
 
     def _stop(self) -> NoReturn:
-        """Stop the script in this thread. Without the lock: whoever holds the script here may need its other threads."""
-        if not self._stops:
-            self.on_stop()
+        """Stop the script in this thread. Without the lock: a thread that holds the script here may need its other threads."""
+        self.script_end.announce()
         with self._lock:
-            self._is_off = False
-            self._note_stop()
-        if self._stops > MAX_STOPS.value:
-            self._on_stuck(
-                f"The script caught the exception that stops it {MAX_STOPS.value} times, so its process was ended."
-            )
-        raise StopScript
+            self._is_off, self._next_check_ns = False, 0
+            self.script_end.note()
+        self.script_end.raise_here()
 
     def _is_waiting(self, now: int) -> bool:
         leader = self.leader
@@ -420,15 +414,6 @@ class Monitor:
             and not leader.has_work
             and (now - self._closed_ns < PATIENCE_S.value * 1e9)
         )
-
-    def _note_stop(self) -> None:
-        self._stops += 1
-        self._next_check_ns = 0
-        if self.watchdog is not None:
-            self.watchdog.end_within(
-                STOP_GRACE_S.value,
-                f"The script did not end within {STOP_GRACE_S.value:.0f} s of being stopped, so its process was ended.",
-            )
 
     # -- without step boundaries
 
@@ -444,8 +429,9 @@ class Monitor:
             if self._state == "closed":
                 if self._is_to_end:
                     self._poll_later(now)
-                elif not self._stops and not self._is_waiting(now - BOUNDARY_NS.value):
-                    self._stop_from_outside(self._long_calls.to_stop(self.leader))
+                elif not self.script_end.count and not self._is_waiting(now - BOUNDARY_NS.value):
+                    call, self._next_check_ns = self._long_calls.to_stop(self.leader), 0
+                    self.script_end.raise_elsewhere(call, self._long_calls.grace_s(call) if call is not None else 0.0)
             elif self._measurement is not None and self._loop is not None:
                 elapsed_s = (now - self._measurement.start_ns) / 1e9
                 self._report("profiling", int(elapsed_s), math.ceil(max(elapsed_s, self._loop.expected_s)))
@@ -492,18 +478,6 @@ class Monitor:
             return -math.inf
         began_ns = [call.start_ns for call in self._long_calls.now() if call.track is self.leader]
         return self._age_s(min(began_ns, default=self._made_ns), time.time_ns())
-
-    def _stop_from_outside(self, call: LongCall | None) -> None:
-        if call is not None and self.watchdog is not None:
-            self.watchdog.end_within(
-                self._long_calls.grace_s(call),
-                "The loop inside a tf.function could not be interrupted, so the script's process was ended after the "
-                "window without running its exit handlers.",
-            )
-        self._note_stop()
-        thread_id = call.thread_id if call is not None else threading.main_thread().ident
-        if thread_id is not None:
-            raise_in_thread(thread_id)
 
 
 def _is_better(new: Capture, old: Capture, is_final: bool) -> bool:

@@ -21,7 +21,7 @@ SAME_WITHIN = Constant(
 ROUNDING_OF_LOSSES = Constant(
     0.01, "share", "Chosen: float32 sums in another order move the mean loss of 64 batches by far less. Not measured."
 )
-"""Losses of the same elements that differ by less are not remarked upon."""
+"""Losses of the same elements that differ by less are not reported."""
 MIN_GAIN = Constant(0.05, "share", "As in the rules (`Rule.min_speedup`).")
 """Smallest gain worth a change."""
 EARLY_SAVING = Constant(

@@ -34,7 +34,7 @@ class AnalysedRun(HeldRun):
     def __init__(self, message: ProofRequest) -> None:
         super().__init__(message)
         self._consumption.on_epoch = self._recorder.state.epoch
-        self._monitor.on_stop = self._hold
+        self._monitor.script_end.on_stop = self._hold
         self._log.is_over = self._is_training
         self._first_consumption: dict[str, tuple[int, int]] = {}
         """Call id -> (number of the first consumption of its dataset, number of calls made until then)."""

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from advisor.model.calls import Call
 from advisor.model.finding import Edit, MoveAfter
+from advisor.model.lineage import Lineage
 from advisor.replay.edited import CannotReplay
 
 _Key = tuple[str, str, int, int]
@@ -76,14 +77,7 @@ class CallMatching:
 
     def _consumed(self) -> list[str]:
         """The ids of the calls that make the consumed dataset of the first run, calls inside their functions included."""
-        ids: set[str] = set()
-        waiting = [self._consumer_id]
-        while waiting:
-            call = self._calls.get(waiting.pop())
-            if call is not None and call.id not in ids:
-                ids.add(call.id)
-                waiting.extend(call.inputs)
-                waiting.extend(i for i, other in self._calls.items() if call.id in (other.nested_in, other.made_by))
+        ids = {call.id for call in Lineage(self._calls.values()).upstream(self._consumer_id)}
         return [call_id for call_id in self._calls if call_id in ids]
 
     def translate(self, edit: Edit) -> Edit:

@@ -36,6 +36,7 @@ class Bounds:
 
 
 _EXTENSION = 4
+"""Multiple of the time limit that is allowed to reach the minimum number of elements. Chosen, not measured."""
 
 
 def collect(

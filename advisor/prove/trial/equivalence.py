@@ -9,13 +9,14 @@ own input, because a sample at the root may be too short to reach a second epoch
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.recorder import Recorder
 from advisor.model.calls import Call
 from advisor.model.finding import Edit, SetOption, Vectorize
+from advisor.model.recorded_graph import RecordedGraph
 from advisor.prove.trial.compared_streams import (
     FROZEN,
     UNKNOWN_CACHE,
@@ -183,13 +184,7 @@ def is_touched(recorder: Recorder, call_id: str, edits: Collection[Edit]) -> boo
     return False
 
 
-def _upstream(recorder: Recorder, call_id: str) -> Iterator[Call]:
-    """Yield a call and all upstream of it, each once."""
-    todo, seen = [call_id], set[str]()
-    while todo:
-        call = recorder.call(todo.pop())
-        if call is None or call.id in seen:
-            continue
-        seen.add(call.id)
-        yield call
-        todo += call.inputs
+def _upstream(recorder: Recorder, call_id: str) -> tuple[Call, ...]:
+    """A recorded call and all upstream of it."""
+    call = recorder.call(call_id)
+    return RecordedGraph(recorder.calls()).upstream(call) if call is not None else ()

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable
 
 _EVERY_S = 1.0
+"""Seconds between two signs of life. Chosen, not measured."""
 
 
 class Heartbeat:
@@ -31,4 +32,4 @@ class Heartbeat:
 
 
 def silent() -> None:
-    """Tell nobody."""
+    """Do nothing."""

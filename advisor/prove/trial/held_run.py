@@ -21,7 +21,7 @@ from advisor.model.calls import Site
 from advisor.model.codec import decode_message
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit
-from advisor.model.offload import ServiceMeasurement
+from advisor.model.offload_result import ServiceMeasurement
 from advisor.model.units import NS_PER_S
 from advisor.prove.trial.ab_benchmark import CannotMeasure
 from advisor.prove.trial.call_matching import CallMatching

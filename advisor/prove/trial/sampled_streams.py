@@ -25,8 +25,10 @@ from advisor.prove.trial.streams import OriginalFails, Stream
 from advisor.replay.replay import AS_RECORDED, OTHER, TWIN, Built, Replay
 
 _MAX_EPOCHS = 32
+"""Maximum number of epochs of a short dataset that are compared. Chosen, not measured."""
 _PYTHON_SEED, _OTHER_PYTHON_SEED = 1, 2
 _ALL_ROWS = 10_000_000
+"""More rows than any sample has."""
 
 
 class SampledStreams:

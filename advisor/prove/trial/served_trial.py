@@ -28,7 +28,7 @@ from advisor.host.calibration.offload import (
 from advisor.host.calibration.proof import SAMPLED_ELEMENTS
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit
-from advisor.model.offload import OFF, ServedMeasurement, ServiceMeasurement
+from advisor.model.offload_result import OFF, ServedMeasurement, ServiceMeasurement
 from advisor.model.units import format_count, format_many
 from advisor.offload.dispatcher import Dispatcher, listed, reachable
 from advisor.prove.trial.element_digests import Bounds, collect

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from advisor.model.offload import ServedMeasurement, ServiceMeasurement
+from advisor.model.offload_result import ServedMeasurement, ServiceMeasurement
 
 
 class MeasureService(msgspec.Struct, frozen=True, tag=True):

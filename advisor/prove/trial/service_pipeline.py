@@ -16,7 +16,7 @@ from advisor.host.calibration.offload import COMPARED_PASS_S, COMPARED_ROWS
 from advisor.model.calls import INFINITE_CARDINALITY, Call
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Edit, InsertAfter, Remove, SetArgument
-from advisor.model.offload import PROCESSING_MODES, Objection
+from advisor.model.offload_result import PROCESSING_MODES, Objection
 from advisor.offload.worker_errors import objection_of
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.equivalence import is_batched

@@ -25,7 +25,9 @@ from advisor.model.errors import AdvisorError
 _CHILD = Path(__file__).with_name("service_child.py")
 _READY = re.compile(rb"^ready: \w+, port (\w+)\s*$", re.MULTILINE)
 _POLL_S = 0.5
+"""Seconds between two looks at a server that starts. Chosen, not measured."""
 _END_S = 5.0
+"""Seconds that a server has to end by itself before it is killed. Chosen, not measured."""
 _LOCAL = "localhost:%port%"
 """Address of a worker for a client on the same machine."""
 

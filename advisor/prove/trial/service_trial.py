@@ -23,7 +23,7 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.host.calibration.offload import SERVICE_PART_S, SERVICE_PARTS, SERVICE_WARMUP_S
 from advisor.host.calibration.proof import SAMPLED_ELEMENTS
 from advisor.model.finding import Edit
-from advisor.model.offload import OFF, ServiceMeasurement, ServiceRate
+from advisor.model.offload_result import OFF, ServiceMeasurement, ServiceRate
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.multisets import compared
 from advisor.prove.trial.service_messages import MeasureService

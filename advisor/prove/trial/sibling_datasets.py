@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import networkx as nx
+
 from advisor.capture.instrument.recorder import Recorder
 from advisor.model.finding import Edit, MoveAfter
+from advisor.replay.upstream import replayed_calls
 from advisor.rewrite.shared_calls import MAX_JUDGED
 
 MAX_SIBLINGS = MAX_JUDGED - 1
@@ -56,16 +59,8 @@ def leaf_datasets(recorder: Recorder, call_id: str) -> list[str]:
 def upstream_ids(recorder: Recorder, call_id: str) -> set[str]:
     """Return the ids of the call and of all calls it depends on, including those inside functions."""
     assert recorder.replay_log is not None
-    todo, seen = [call_id], {call_id}
-    while todo:
-        current = todo.pop()
-        call = recorder.call(current)
-        inner = [inner_id for inner_id, _ in recorder.replay_log.inner.get(current, ())]
-        for input_id in (*(call.inputs if call is not None else ()), *inner):
-            if input_id not in seen:
-                seen.add(input_id)
-                todo.append(input_id)
-    return seen
+    graph = replayed_calls(recorder, recorder.replay_log)
+    return {call_id, *(nx.ancestors(graph, call_id) if call_id in graph else ())}
 
 
 def _ids(edit: Edit) -> set[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,6 +41,7 @@ from advisor.prove.trial.peak_memory import PeakMemory
 from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.prove.trial.streams import OriginalFails
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
+from advisor.replay.dataset_objects import upstream_of
 from advisor.replay.edited import CannotSplit, CannotVectorize
 from advisor.replay.replay import Built, CannotReplay, Replay
 from advisor.rewrite.fix_plan import comparison_key
@@ -299,10 +300,11 @@ def _caches(work: Replay) -> list[Any]:
     """Return the pipeline's caches that also become full in training, inputs first.
 
     Caches inside functions cannot be filled in advance. A cache that is never read to its end because a `take` follows it is
-    discarded at the end of every epoch, so it must not be filled either.
+    discarded at the end of every epoch, so it must not be filled either. A `repeat` reads its input to the end even if its own
+    output is cut.
     """
     repeats = {id(built.dataset) for built in work.built if built.method == "repeat"}
-    cut = {id(dataset) for built in work.built if _is_cutting(built) for dataset in _upstream(built.dataset, repeats)}
+    cut = {id(dataset) for built in work.built if _is_cutting(built) for dataset in upstream_of(built.dataset, repeats)}
     return [
         built.dataset
         for built in work.built
@@ -334,14 +336,6 @@ def _is_cutting(built: Built) -> bool:
         return False
     taken, whole = int(built.dataset.cardinality()), int(built.input.cardinality())
     return built.method == "take_while" or whole == INFINITE_CARDINALITY or 0 <= taken < whole
-
-
-def _upstream(dataset: Any, repeats: set[int]) -> Iterator[Any]:  # noqa: ANN401
-    """Yield all inputs up to a repeat, which reads its input to the end even if its own output is cut."""
-    for input_dataset in dataset._inputs():
-        if id(input_dataset) not in repeats:
-            yield input_dataset
-            yield from _upstream(input_dataset, repeats)
 
 
 def _check_room(peaks: Sequence[int | None], alone_bytes: int, predicted_bytes: int) -> None:

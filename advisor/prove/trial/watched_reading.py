@@ -16,6 +16,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 _POLL_S = 0.5
+"""Seconds between two looks at the processes while an element is awaited. Chosen, not measured."""
 
 
 class Stalled(Exception):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 _LIMIT = 1000
+"""Maximum number of files that are remembered."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC
 _NOT_THE_SCRIPTS = ("__pycache__", "__autograph_generated_file", ".pyc")
 _SYSTEM = ("/dev/", "/proc/", "/sys/")

@@ -6,13 +6,13 @@ last. If it is lost, the run folder must be named instead.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
-from advisor.rewrite.apply.journal import write_synced
+from advisor.model.atomic_file import replace_synced
 
 
 def add(files: Sequence[Path], run_folder: Path) -> None:
@@ -23,8 +23,8 @@ def add(files: Sequence[Path], run_folder: Path) -> None:
     """
     try:
         for file in dict.fromkeys(files):
-            others = [other for other in _read(file) if other != str(run_folder)]
-            _write(file, [*others, str(run_folder)])
+            others = [other for other in folders(file) if other != run_folder]
+            _write(_place(file), str(file), [*others, run_folder])
     except OSError:
         remove(run_folder)
         raise
@@ -32,67 +32,41 @@ def add(files: Sequence[Path], run_folder: Path) -> None:
 
 def folder() -> Path:
     """Return the folder of the index."""
-    return _index()
-
-
-def folders(file: Path) -> list[Path]:
-    """Return the run folders of the file's changes that are not undone, the latest last."""
-    return [Path(run_folder) for run_folder in _read(file)]
-
-
-def last(file: Path) -> Path | None:
-    """Return the run folder of the file's latest change that is not undone, if any."""
-    known = folders(file)
-    return known[-1] if known else None
-
-
-def remove(run_folder: Path) -> None:
-    """Remove a run folder whose change has been undone."""
-    for index in _index().glob("*.json"):
-        try:
-            content = json.loads(index.read_bytes())
-            others = [other for other in content["run_folders"] if other != str(run_folder)]
-            if others == content["run_folders"]:
-                continue
-            _write(Path(content["file"]), others)
-        except (OSError, ValueError, KeyError, TypeError):
-            continue
-
-
-def _index() -> Path:
     from platformdirs import user_state_path
 
     return user_state_path("tfdata-advisor") / "written"
 
 
+def folders(file: Path) -> list[Path]:
+    """Return the run folders of the file's changes that are not undone, the latest last."""
+    return _read(_place(file))[1]
+
+
+def remove(run_folder: Path) -> None:
+    """Remove a run folder whose change has been undone, from every entry that can be written."""
+    for place in folder().glob("*.json"):
+        file, known = _read(place)
+        if run_folder in known:
+            with suppress(OSError):
+                _write(place, file, [other for other in known if other != run_folder])
+
+
 def _place(file: Path) -> Path:
-    return _index() / f"{hashlib.sha256(str(file).encode()).hexdigest()[:24]}.json"
+    return folder() / f"{hashlib.sha256(str(file).encode()).hexdigest()[:24]}.json"
 
 
-def _read(file: Path) -> list[str]:
+def _read(place: Path) -> tuple[str, list[Path]]:
+    """The changed file and its run folders; none if the entry does not exist or is damaged."""
     try:
-        content = json.loads(_place(file).read_bytes())
-        return [str(folder) for folder in content["run_folders"]]
+        content = json.loads(place.read_bytes())
+        return str(content["file"]), [Path(run_folder) for run_folder in content["run_folders"]]
     except (OSError, ValueError, KeyError, TypeError):
-        return []
+        return "", []
 
 
-def _write(file: Path, run_folders: list[str]) -> None:
-    """Write the entry of a file atomically.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    place = _place(file)
+def _write(place: Path, file: str, run_folders: list[Path]) -> None:
     if not run_folders:
         place.unlink(missing_ok=True)
         return
     place.parent.mkdir(parents=True, exist_ok=True)
-    part = place.with_name(f".{place.name}")
-    try:
-        write_synced(part, json.dumps({"file": str(file), "run_folders": run_folders}).encode())
-        part.replace(place)
-    except OSError:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
+    replace_synced(place, json.dumps({"file": file, "run_folders": list(map(str, run_folders))}).encode())

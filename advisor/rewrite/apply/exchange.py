@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import signal
 import stat
 import threading
@@ -17,9 +18,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from advisor.model.atomic_file import sync_folder, write_synced
 from advisor.model.errors import AdvisorError
 from advisor.model.regular_files import read_regular
-from advisor.rewrite.apply.journal import Entry, sync_folder, write_synced
 
 
 class PartlyChanged(AdvisorError):
@@ -30,22 +31,31 @@ class PartlyChanged(AdvisorError):
         self.changed, self.unchanged = tuple(changed), tuple(unchanged)
 
 
-_ADVICE = {False: "make it writable and try again", True: "apply the diff by hand"}
-"""What the user can do, by whether the file has hard links."""
-
-
 @dataclass(frozen=True, slots=True)
 class Step:
     """The replacement of one file's bytes."""
 
-    entry: Entry
+    path: Path
     now: bytes
     new: bytes
+    pid: int
+    """The process that makes the change; it is part of the names of the temporary files."""
 
     @property
-    def path(self) -> Path:
-        """The file to replace."""
-        return Path(self.entry.path)
+    def temporary(self) -> Path:
+        """The new bytes, next to the file until they replace it."""
+        return self.path.with_name(f".{self.path.name}.advisor-{self.pid}")
+
+    @property
+    def kept(self) -> Path:
+        """Second name of the original file while several files are being replaced."""
+        return self.temporary.with_name(f"{self.temporary.name}-kept")
+
+    def clean(self) -> None:
+        """Remove the temporary files next to the file."""
+        for path in (self.temporary, self.kept):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 def check(step: Step, since: str) -> None:
@@ -63,7 +73,8 @@ def check(step: Step, since: str) -> None:
         raise AdvisorError(f"{path} has changed since {since}, so no file was changed; run advisor fix again.")
     obstacle = obstacle_to_writing(path)
     if obstacle:
-        raise AdvisorError(f"{obstacle}, so no file was changed; {_ADVICE[path.stat().st_nlink > 1]}.")
+        advice = "apply the diff by hand" if path.stat().st_nlink > 1 else "make it writable and try again"
+        raise AdvisorError(f"{obstacle}, so no file was changed; {advice}.")
 
 
 def obstacle_to_writing(path: Path) -> str:
@@ -86,24 +97,17 @@ def exchange(steps: Sequence[Step]) -> None:
         AdvisorError: The files cannot be written; all are unchanged.
         PartlyChanged: Some files were replaced and could not be restored.
     """
-    path = ""
+    path: Path | None = None
     try:
         for step in steps:
-            path = step.entry.path
+            path = step.path
             _stage(step)
         _swap(steps)
     except OSError as error:
         raise AdvisorError(f"{path} cannot be written: {why(error)}; no file was changed.") from None
     finally:
         for step in steps:
-            clean(step.entry)
-
-
-def clean(entry: Entry) -> None:
-    """Remove the temporary files next to the file."""
-    for name in (entry.temporary, entry.kept):
-        with contextlib.suppress(OSError):
-            Path(name).unlink(missing_ok=True)
+            step.clean()
 
 
 def read(path: Path, backup: Path | None = None) -> bytes:
@@ -153,25 +157,13 @@ def undisturbed() -> Iterator[None]:
 
 
 def _stage(step: Step) -> None:
-    """Write the new bytes to a temporary file next to the file, with its permissions, owner and attributes."""
-    path, temporary = step.path, Path(step.entry.temporary)
-    status = path.stat()
-    write_synced(temporary, step.new)
-    own = temporary.stat()
+    """Write the new bytes to a temporary file next to the file, with its owner, permissions and extended attributes."""
+    write_synced(step.temporary, step.new)
+    status, own = step.path.stat(), step.temporary.stat()
     if (status.st_uid, status.st_gid) != (own.st_uid, own.st_gid):
-        os.chown(temporary, status.st_uid, status.st_gid)
-    _copy_attributes(path, temporary)
-    temporary.chmod(stat.S_IMODE(status.st_mode))
-
-
-def _copy_attributes(path: Path, temporary: Path) -> None:
-    """Copy extended attributes, including access control lists, if the system supports them."""
-    if not hasattr(os, "listxattr"):
-        return
-    with contextlib.suppress(OSError):
-        for name in os.listxattr(path):
-            with contextlib.suppress(OSError):  # some are reserved for the system
-                os.setxattr(temporary, name, os.getxattr(path, name))
+        os.chown(step.temporary, status.st_uid, status.st_gid)
+    shutil.copystat(step.path, step.temporary)
+    os.utime(step.temporary)  # Python compiles a file again only if its time or size differs
 
 
 def _swap(steps: Sequence[Step]) -> None:
@@ -187,7 +179,7 @@ def _swap(steps: Sequence[Step]) -> None:
                     raise AdvisorError(
                         f"{step.path} has just been changed by another program, so no file was changed; run advisor fix again."
                     )
-                Path(step.entry.temporary).replace(step.path)
+                step.temporary.replace(step.path)
                 done.append(step)
         except (OSError, AdvisorError) as error:
             changed = [step for step in reversed(done) if not _is_restored(step)]
@@ -204,7 +196,7 @@ def _swap(steps: Sequence[Step]) -> None:
 def _is_restored(step: Step) -> bool:
     """Restore the file; whether it is the original one again, or at least has the original bytes."""
     with contextlib.suppress(OSError):
-        Path(step.entry.kept).replace(step.path)
+        step.kept.replace(step.path)
         return True
     with contextlib.suppress(AdvisorError):
         return read(step.path) == step.now
@@ -213,10 +205,8 @@ def _is_restored(step: Step) -> bool:
 
 def _keep(step: Step) -> None:
     """Give the file a second name, so that it can be restored without using disk space."""
-    path, kept = step.path, Path(step.entry.kept)
-    kept.unlink(missing_ok=True)
+    step.kept.unlink(missing_ok=True)
     try:
-        kept.hardlink_to(path)
+        step.kept.hardlink_to(step.path)
     except OSError:  # a file system without hard links
-        write_synced(kept, step.now)
-        kept.chmod(stat.S_IMODE(path.stat().st_mode))
+        shutil.copy2(step.path, step.kept)

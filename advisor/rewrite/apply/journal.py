@@ -12,9 +12,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from advisor.model.atomic_file import replace_synced, write_synced
 from advisor.model.errors import AdvisorError
 
 FOLDER = "source"
@@ -24,37 +26,23 @@ WRITING, WRITTEN, UNDOING, UNDONE = "writing", "written", "undoing", "undone"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One of the user's files."""
-
-    path: str
-    """Real path."""
-    temporary: str
-    """Path of the temporary file with the new bytes, next to the file; removed afterwards."""
-
-    @property
-    def kept(self) -> str:
-        """Second name of the original file while several files are being replaced."""
-        return self.temporary + "-kept"
-
-
-@dataclass(frozen=True, slots=True)
 class Journal:
     """A change of files, whose bytes are read from the run folder on demand."""
 
     run_folder: Path
     state: str
-    entries: tuple[Entry, ...]
+    paths: tuple[Path, ...]
+    """The user's files."""
     pid: int
     """The process that made the change."""
 
     def before(self, index: int) -> bytes:
         """Read the file's bytes before the change."""
-        return self._bytes(index, "before")
+        return self._bytes(self.backup(index))
 
     def after(self, index: int) -> bytes:
         """Read the file's bytes after the change."""
-        return self._bytes(index, "after")
+        return self._bytes(self.backup(index).with_suffix(".after"))
 
     def backup(self, index: int) -> Path:
         """Path of the backup of the file's bytes before the change."""
@@ -67,11 +55,12 @@ class Journal:
             OSError: It cannot be written.
         """
         changed = replace(self, state=state)
-        _save(changed)
+        content = {"state": state, "pid": self.pid, "entries": [{"path": str(path)} for path in self.paths]}
+        replace_synced(self.run_folder / FOLDER / _NAME, json.dumps(content, indent=1).encode())
         return changed
 
-    def _bytes(self, index: int, which: str) -> bytes:
-        path = self.run_folder / FOLDER / f"{index}.{which}"
+    @staticmethod
+    def _bytes(path: Path) -> bytes:
         try:
             return path.read_bytes()
         except OSError as error:
@@ -88,20 +77,16 @@ def create(run_folder: Path, files: Sequence[tuple[Path, bytes, bytes]]) -> Jour
     Raises:
         OSError: It cannot be written; nothing is left behind.
     """
-    folder = run_folder / FOLDER
-    pid = os.getpid()
-    entries = tuple(Entry(str(path), str(path.with_name(f".{path.name}.advisor-{pid}"))) for path, _, _ in files)
-    journal = Journal(run_folder, WRITING, entries, pid)
+    journal = Journal(run_folder, WRITING, tuple(path for path, _, _ in files), os.getpid())
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        (run_folder / FOLDER).mkdir(parents=True, exist_ok=True)
         for index, (_, before, after) in enumerate(files):
-            write_synced(folder / f"{index}.before", before)
-            write_synced(folder / f"{index}.after", after)
-        _save(journal)
+            write_synced(journal.backup(index), before)
+            write_synced(journal.backup(index).with_suffix(".after"), after)
+        return journal.with_state(WRITING)
     except BaseException:
         forget(journal)
         raise
-    return journal
 
 
 def load(run_folder: Path) -> Journal | None:
@@ -113,8 +98,8 @@ def load(run_folder: Path) -> Journal | None:
     path = run_folder / FOLDER / _NAME
     try:
         content = json.loads(path.read_bytes())
-        entries = tuple(Entry(entry["path"], entry["temporary"]) for entry in content["entries"])
-        return Journal(run_folder, content["state"], entries, int(content["pid"]))
+        paths = tuple(Path(entry["path"]) for entry in content["entries"])
+        return Journal(run_folder, content["state"], paths, int(content["pid"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -126,48 +111,9 @@ def load(run_folder: Path) -> Journal | None:
 def forget(journal: Journal) -> None:
     """Remove the journal and its bytes after a change that did not replace any file."""
     folder = journal.run_folder / FOLDER
-    names = [_NAME, f".{_NAME}"]
-    names += [f"{index}.{which}" for index in range(len(journal.entries)) for which in ("before", "after")]
-    try:
-        for name in names:
-            (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):  # it was never created, or contains other files
+        (folder / _NAME).unlink(missing_ok=True)
+        for index in range(len(journal.paths)):
+            journal.backup(index).unlink(missing_ok=True)
+            journal.backup(index).with_suffix(".after").unlink(missing_ok=True)
         folder.rmdir()
-    except OSError:  # it was never created, or contains other files
-        return
-
-
-def write_synced(path: Path, data: bytes) -> None:
-    """Write a new file, readable only by the user, and sync it to disk.
-
-    Raises:
-        OSError: It cannot be written.
-    """
-    path.unlink(missing_ok=True)
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def sync_folder(folder: Path) -> None:
-    """Sync the names in a folder to disk, if the system supports it."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except OSError:  # Windows cannot open folders
-        return
-    try:
-        os.fsync(handle)
-    except OSError:  # not supported by some file systems
-        return
-    finally:
-        os.close(handle)
-
-
-def _save(journal: Journal) -> None:
-    """Write the journal to disk atomically."""
-    folder = journal.run_folder / FOLDER
-    content = {"state": journal.state, "pid": journal.pid, "entries": [asdict(entry) for entry in journal.entries]}
-    part = folder / f".{_NAME}"
-    write_synced(part, json.dumps(content, indent=1).encode())
-    part.replace(folder / _NAME)
-    sync_folder(folder)

@@ -12,7 +12,7 @@ from pathlib import Path
 from advisor.model.errors import AdvisorError
 from advisor.rewrite.apply import backup_index
 from advisor.rewrite.apply import journal as journals
-from advisor.rewrite.apply.exchange import PartlyChanged, Step, check, clean, exchange, read
+from advisor.rewrite.apply.exchange import PartlyChanged, Step, check, exchange, read
 from advisor.rewrite.apply.journal import UNDOING, UNDONE, Journal
 
 
@@ -55,21 +55,21 @@ def revert(journal: Journal) -> tuple[Path, ...]:
     Raises:
         AdvisorError: A file has neither the old nor the new bytes, or cannot be written.
     """
-    for entry in journal.entries:
-        clean(entry)
+    whole = [Step(p, journal.after(i), journal.before(i), journal.pid) for i, p in enumerate(journal.paths)]
+    for step in whole:
+        step.clean()
     steps: list[Step] = []
-    for index, entry in enumerate(journal.entries):
-        path, before, after = Path(entry.path), journal.before(index), journal.after(index)
-        now = read(path, journal.backup(index))
-        if now == before:
+    for index, step in enumerate(whole):
+        now = read(step.path, journal.backup(index))
+        if now == step.new:
             continue
-        if now != after:
+        if now != step.now:
             raise AdvisorError(
-                f"{path} has changed since advisor fix wrote it, so no file was changed; the old bytes are in "
+                f"{step.path} has changed since advisor fix wrote it, so no file was changed; the old bytes are in "
                 f"{journal.backup(index)}."
             )
-        steps.append(Step(entry, after, before))
-        check(steps[-1], since="advisor fix wrote it")
+        check(step, since="advisor fix wrote it")
+        steps.append(step)
     with contextlib.suppress(OSError):  # on a full disk; the remaining steps need space for one file only
         journal = journal.with_state(UNDOING)
     try:
@@ -83,7 +83,7 @@ def revert(journal: Journal) -> tuple[Path, ...]:
     with contextlib.suppress(OSError):
         journal.with_state(UNDONE)
     backup_index.remove(journal.run_folder)
-    return tuple(Path(entry.path) for entry in journal.entries)
+    return journal.paths
 
 
 def _last_change(file: Path) -> Path | None:

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Mapping
 from pathlib import Path
+
+import psutil
 
 from advisor.model.errors import AdvisorError
 from advisor.rewrite.apply import backup_index
 from advisor.rewrite.apply import journal as journals
 from advisor.rewrite.apply.exchange import PartlyChanged, Step, check, exchange, read, undisturbed, why
-from advisor.rewrite.apply.journal import UNDOING, UNDONE, WRITING, WRITTEN, Journal
+from advisor.rewrite.apply.journal import UNDOING, WRITING, WRITTEN, Journal
 from advisor.rewrite.apply.undo import revert
 from advisor.rewrite.patch import Patch
 
@@ -43,14 +44,13 @@ def write_patch(patch: Patch, run_folder: Path, script: Path | None = None) -> t
     files = [(path, before, after) for path, (before, after) in patch.files.items()]
     names = [path for path, _, _ in files] + ([script.resolve()] if script is not None else [])
     _revert_interrupted(run_folder, names)
-    steps = [Step(journals.Entry(str(path), ""), before, after) for path, before, after in files]
+    steps = [Step(path, before, after, os.getpid()) for path, before, after in files]
     for step in steps:
         check(step, since="it was measured")
     try:
         journal = journals.create(run_folder, files)
     except OSError as error:
         raise AdvisorError(f"No backup can be written to {run_folder}: {why(error)}; no file was changed.") from None
-    steps = [Step(entry, step.now, step.new) for entry, step in zip(journal.entries, steps, strict=True)]
     try:
         backup_index.add(names, run_folder)
     except OSError as error:
@@ -72,24 +72,16 @@ def write_patch(patch: Patch, run_folder: Path, script: Path | None = None) -> t
     return tuple(step.path for step in steps)
 
 
-def changes_of(run_folder: Path) -> Mapping[Path, tuple[bytes, bytes]]:
-    """Return the change written from a run folder, as path -> (bytes before, bytes after); empty if there is none."""
-    journal = journals.load(run_folder.resolve())
-    if journal is None or journal.state == UNDONE:
-        return {}
-    return {Path(entry.path): (journal.before(i), journal.after(i)) for i, entry in enumerate(journal.entries)}
-
-
 def _revert_interrupted(run_folder: Path, names: list[Path]) -> None:
     """Revert an interrupted change in this run folder or in that of an earlier change of these files."""
     own = journals.load(run_folder)
     if own is not None and own.state == WRITTEN:
         raise AdvisorError(f"{run_folder} contains a change that is not undone; undo it first (advisor fix --undo).")
-    earlier = [backup_index.last(name) for name in names]
-    for folder in dict.fromkeys([run_folder, *(folder for folder in earlier if folder is not None)]):
+    earlier = [folder for name in names for folder in backup_index.folders(name)[-1:]]
+    for folder in dict.fromkeys([run_folder, *earlier]):
         journal = journals.load(folder)
         if journal is not None and journal.state in (WRITING, UNDOING):
-            if journal.pid != os.getpid() and _is_alive(journal.pid):
+            if journal.pid != os.getpid() and psutil.pid_exists(journal.pid):
                 raise AdvisorError(
                     f"Another advisor fix (process {journal.pid}) is changing these files; wait until it is done."
                 )
@@ -111,15 +103,3 @@ def _forget_if_untouched(journal: Journal, steps: list[Step]) -> None:
         if all(read(step.path) == step.now for step in steps):
             journals.forget(journal)
             backup_index.remove(journal.run_folder)
-
-
-def _is_alive(pid: int) -> bool:
-    if os.name == "nt":  # on Windows, os.kill would end the process
-        return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:  # it exists and belongs to another user
-        return True
-    return True

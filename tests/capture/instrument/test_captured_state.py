@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.capture.instrument.functions import function_facts
+from advisor.capture.instrument.traced_functions import function_facts
 from advisor.model.calls import Call
 from advisor.model.state import CapturedResource
 from advisor.predict import cache_assumptions, cache_obstacles

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from advisor.capture.instrument.functions import function_facts, function_site
+from advisor.capture.instrument.traced_functions import function_facts, function_site
 
 pytestmark = pytest.mark.tensorflow
 

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from advisor.host.data_files import disk_read_bytes_per_s
+from advisor.host.disk_speed import disk_read_bytes_per_s
 from tests.capture.conftest import plain
 
 pytestmark = pytest.mark.tensorflow

@@ -11,7 +11,7 @@ import pytest
 from advisor.capture.instrument.captured_state import captured_by, named_objects
 from advisor.capture.instrument.fingerprints import python_fingerprint
 from advisor.capture.instrument.state_watch import StateWatch
-from advisor.host.data_files import file_names
+from advisor.host.disk_speed import file_names
 from advisor.model.calls import Call
 from advisor.model.codec import decode, encode
 from advisor.model.recording import Recording

@@ -14,7 +14,7 @@ import pytest
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.host.calibration.constant import Constant
 from advisor.model.errors import AdvisorError
-from advisor.model.offload import DYNAMIC, OFF, PYTHON
+from advisor.model.offload_result import DYNAMIC, OFF, PYTHON
 from advisor.offload.dispatcher import Dispatcher, reachable
 from advisor.prove.trial import served_trial
 from advisor.prove.trial.served_trial import ServedTrial

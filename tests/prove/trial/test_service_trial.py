@@ -12,7 +12,7 @@ import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.finding import Code, Edit, InsertAfter, SetArgument
-from advisor.model.offload import DYNAMIC, FILES, OFF, PYTHON, ServiceMeasurement
+from advisor.model.offload_result import DYNAMIC, FILES, OFF, PYTHON, ServiceMeasurement
 from advisor.offload.files import server_text
 from advisor.prove.trial.service_messages import MeasureService
 from advisor.prove.trial.service_processes import ServiceProcesses

@@ -24,14 +24,14 @@ CHILD = """
     from advisor.rewrite.patch import Patch
     from advisor.rewrite.apply.undo import undo
     from advisor.rewrite.apply.write import write_patch
-    from advisor.model.termination import letting_go_when_terminated
+    from advisor.model.termination import cleaning_up_when_terminated
 
     folder, run, action = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     before, after = {before!r}, {after!r}
     patch = Patch({{path: (before, after) for path in sorted(folder.glob("*.py"))}})
     {setup}
     try:
-        with letting_go_when_terminated():
+        with cleaning_up_when_terminated():
             write_patch(patch, run, folder / "a.py") if action == "write" else undo(run)
     except AdvisorError as error:
         sys.exit(f"AdvisorError: {{error}}")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from advisor.model.calls import Site
 from advisor.model.finding import Edit, InsertAfter, Safety, StepEdit
 from advisor.model.outcome import Interval
-from advisor.model.proof import Side
+from advisor.model.proof_result import Side
 
 MOVABLE, UNDECIDED, REFUSED = "movable", "undecided", "refused"
 """Verdicts on a pipeline and on a single call. `UNDECIDED`: nothing recorded speaks against it, but it is on no reviewed list, or

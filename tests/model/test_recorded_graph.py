@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pytest
 
 from advisor.model.calls import Call
-from advisor.predict.recorded_graph import RecordedGraph
+from advisor.model.recorded_graph import RecordedGraph
 
 
 def graph_of(**inputs: str) -> RecordedGraph:
@@ -24,10 +24,10 @@ def diamond() -> RecordedGraph:
     return graph_of(a="", b="a", d="a", c="d", z="cb")
 
 
-def test_upstream_is_nearest_first_in_the_order_of_the_inputs():
+def test_upstream_is_nearest_first_in_the_order_of_the_inputs_or_of_the_recording():
     graph = diamond()
     assert ids(graph.upstream(graph.by_id["z"])) == "zcbda"
-    assert ids(graph.upstream_of_all([graph.by_id["d"], graph.by_id["b"]])) == "dba"
+    assert ids(graph.upstream_of_all([graph.by_id["d"], graph.by_id["b"]])) == "bda"
     assert graph.upstream_of_all([]) == ()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from advisor.host.data_files import MAX_FILES, DataFiles, disk_read_bytes_per_s
+from advisor.host.disk_speed import MAX_FILES, DataFiles, disk_read_bytes_per_s
 
 
 @pytest.fixture

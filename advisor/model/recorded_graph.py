@@ -1,12 +1,13 @@
 """The recorded calls as graphs: which calls consume which, and which calls are made inside which.
 
-In: the calls of a recording.  Out: `RecordedGraph`. This module imports networkx, so only `call_index` imports it, when an
-analysis is first asked about its calls.
+In: the calls of a recording.  Out: `RecordedGraph`. This is the one place where calls are followed to their inputs. This module
+imports networkx, so it is not imported while a script trains (`lineage` is for that), nor by commands that read no recording.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 import networkx as nx
 
@@ -15,7 +16,7 @@ from advisor.model.lineage import Lineage
 
 
 class RecordedGraph:
-    """The calls of one analysis, and the paths between them."""
+    """The calls of one recording, and the paths between them."""
 
     def __init__(self, calls: tuple[Call, ...]) -> None:
         self.calls = calls
@@ -45,12 +46,8 @@ class RecordedGraph:
 
     def upstream_of_all(self, calls: Iterable[Call]) -> tuple[Call, ...]:
         """Return several calls and everything that their elements come from, nearest to any of them first."""
-        seen: dict[str, None] = {}
-        layer = dict.fromkeys(call.id for call in calls)
-        while layer:  # `nx.bfs_layers` starts with several nodes in the order of a set, which differs between runs
-            seen |= layer
-            layer = dict.fromkeys(i for other in layer for i in self._requests[other] if i not in seen)
-        return tuple(self.by_id[i] for i in seen)
+        layers = nx.bfs_layers(self._requests, [call.id for call in calls])
+        return self._in_order(layers)  # networkx starts with several nodes in the order of a set
 
     def downstream(self, call: Call) -> frozenset[str]:
         """Return the ids of all calls that consume the elements of a call, directly or through others."""
@@ -89,4 +86,9 @@ class RecordedGraph:
     def nested(self, call: Call) -> tuple[Call, ...]:
         """Return the calls made inside a call, at any depth, those of one depth in the order of the recording."""
         _, *layers = nx.bfs_layers(self._made_inside, [call.id])
-        return tuple(self.by_id[i] for layer in layers for i in sorted(layer, key=self._place.__getitem__))
+        return self._in_order(layers)
+
+    def _in_order(self, layers: Iterable[list[str]]) -> tuple[Call, ...]:
+        """The calls of each layer in the order of the recording."""
+        ids = chain.from_iterable(sorted(layer, key=self._place.__getitem__) for layer in layers)
+        return tuple(self.by_id[i] for i in ids)
