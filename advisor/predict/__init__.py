@@ -13,6 +13,7 @@ from advisor.predict.batch_functions import (
     vectorized_bytes,
     vectorizing_fix,
 )
+from advisor.predict.batched_calls import predict_batched
 from advisor.predict.built_once import BuiltOnce, built_once
 from advisor.predict.cache_break_even import Payoff, payoff
 from advisor.predict.cache_size import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
@@ -140,6 +141,7 @@ __all__ = [
     "parallel_safety",
     "payoff",
     "policy_edit",
+    "predict_batched",
     "predict_parallel",
     "predict_part_parallel",
     "predict_speedup",
