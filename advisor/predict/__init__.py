@@ -36,8 +36,10 @@ from advisor.predict.epoch_start import predict_without_start
 from advisor.predict.flat_map_splits import flat_map_split
 from advisor.predict.hoisting import Hoist, hoist
 from advisor.predict.machine_costs import machine_costs
+from advisor.predict.mixed_functions import mixed_function
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
 from advisor.predict.parallel_scaling import predict_parallel, predict_part_parallel
+from advisor.predict.ragged_text import ragged_text
 from advisor.predict.remade_calls import Remade, remade
 from advisor.predict.rewrites import (
     forbidding_options,
@@ -131,6 +133,7 @@ __all__ = [
     "linear_chain",
     "machine_costs",
     "measured_ns",
+    "mixed_function",
     "movable_shuffles",
     "nested_calls",
     "newly_saved_work",
@@ -148,6 +151,7 @@ __all__ = [
     "predict_without_start",
     "product_work",
     "python_share",
+    "ragged_text",
     "read_from_disk",
     "record_parser",
     "remade",

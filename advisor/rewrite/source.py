@@ -32,10 +32,13 @@ from advisor.model.finding import (
     StepEdit,
     Value,
     Vectorize,
+    VectorizeParts,
+    VectorizeRagged,
 )
 from advisor.model.shared_text import Span, span_of
 from advisor.rewrite.arguments import set_argument
 from advisor.rewrite.batch_function import vectorize
+from advisor.rewrite.batch_parts import vectorize_parts
 from advisor.rewrite.build_once import build_once
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.chains import move
@@ -47,6 +50,7 @@ from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
 from advisor.rewrite.new_function import set_function
 from advisor.rewrite.option_lines import change_option, insert_options
+from advisor.rewrite.ragged_function import pad_ragged
 from advisor.rewrite.splices import Cut, Splice, apply_changes
 from advisor.rewrite.step_edits import splices_of
 from advisor.rewrite.syntax import LocatedCall, Source
@@ -148,6 +152,14 @@ class _Rewriting:
         match edit:
             case SetArgument():
                 yield from set_argument(source, call, edit.name, self._write(edit.value, call))
+            case VectorizeParts():
+                splices = vectorize_parts(source, call, edit, self._write_name, self._companions)
+                self._companions += splices[1:]
+                yield from splices
+            case VectorizeRagged():
+                splices = pad_ragged(source, call, edit, self._companions)
+                self._companions += splices[1:]
+                yield from splices
             case Vectorize():
                 splices = vectorize(source, call, self._feeding(edit), self._write_name, self._companions)
                 self._companions += splices[1:]
