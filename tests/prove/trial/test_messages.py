@@ -21,7 +21,6 @@ from advisor.model.finding import (
     SetOption,
     Vectorize,
     VectorizeParts,
-    VectorizeRagged,
 )
 from advisor.model.outcome import Interval
 from advisor.model.recording import ScriptExit
@@ -71,8 +70,6 @@ EDITS = (
     SetOption("c1", "autotune.enabled", 0.5),
     Vectorize("c1"),
     VectorizeParts("c1", "def f_batch(x):\n    return x\n", "f_batch", "def f(x):\n    return x\n", 3),
-    VectorizeRagged("c1", 2, (0,), -1, 32),
-    VectorizeRagged("c1", 0, (0,), "-"),
 )
 REQUESTS = (
     TryFix(edits_to_json(EDITS[:1]), edits_to_json(EDITS[3:]), Safety.REORDERED, None, 2.5),
