@@ -27,6 +27,7 @@ from advisor.rule import (
     iterators_of_call,
     label,
     linear_chain,
+    mixed_function,
     place,
     predict_speedup,
     record_parser,
@@ -58,8 +59,10 @@ class ParsePerRecord(Rule):
     It moves the `batch` before the `map`. If the function contains nothing but `decode_csv` and element-wise ops, it
     stays as it is; this edit is applied only on request and verified on real elements, because later processing may
     depend on the shape of the columns. Any other function, such as one with `parse_single_example`, is called through
-    `tf.vectorized_map`, if all its ops can process a batch; TensorFlow then parses the batch in one call. This edit is
-    kept only if real elements are the same, bit for bit. Otherwise the finding is advice: `parse_example` accepts a
+    `tf.vectorized_map`, if all its ops can process a batch; TensorFlow then parses the batch in one call. If only some of
+    its lines have no vectorised form but take a batch as it is (`decode_raw`, functions of `tf.strings`, look-ups), the
+    function is called in parts, as `vectorizable-map` describes. This edit is kept only if real elements are the same,
+    bit for bit. Otherwise the finding is advice: `parse_example` accepts a
     batch of records. A function that also draws random numbers, or whose results a `padded_batch` takes, is left to
     `vectorizable-map`.
 
@@ -151,7 +154,7 @@ def fix_of(analysis: Analysis, call: Call, batched: Call) -> Fix | None:
     ops = set(call.function.ops) if call.function else set()
     if "DecodeCSV" in ops and ops <= {"DecodeCSV", *catalog.ELEMENTWISE_OPS}:
         return Fix((MoveAfter(call.id, batched.id),), Safety.EXACT, is_auto=False)
-    return vectorizing_fix(analysis, call, batched)
+    return vectorizing_fix(analysis, call, batched) or mixed_function(analysis, call, batched).fix
 
 
 _PARSE = {"ParseExampleV2": 0.6, "Pack": 0.05}

@@ -52,8 +52,9 @@ class RebuiltEveryEpoch(Rule):
     script, over whole epochs.
 
     The text must show that every epoch makes the same dataset: assignments directly in the body of the loop, or an
-    expression in the line that reads the dataset; functions of the same file that do nothing but make it; and only names
-    whose values cannot change during the loop. Otherwise it stays advice, and `advisor fix` names what is in the way.
+    expression in the line that reads the dataset; functions of the same file, or of a module beside it, that do nothing
+    but make it; and only names whose values cannot change during the loop (of a module, only functions, imports and
+    numbers or strings that are assigned once). Otherwise it stays advice, and `advisor fix` names what is in the way.
 
     ## When not to
     When the datasets differ on purpose: another file list, another augmentation or another batch size per epoch. They are

@@ -1,4 +1,4 @@
-"""scalar-map: a cheap function is called so often that the calls dominate its cost."""
+"""scalar-map: a function is called for each element although its ops take whole batches as they are."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from advisor.rule import (
     Iter,
     Iterator,
     Note,
-    Pipeline,
+    Prediction,
     Rejected,
     Rule,
     Safety,
@@ -25,11 +25,10 @@ from advisor.rule import (
     edits_to_batch_first,
     is_cached_behind,
     is_editable,
-    iterators_of_call,
     label,
     padding_obstacle,
     place,
-    predict_speedup,
+    predict_batched,
     wait_share_of,
 )
 from advisor.testing import batch, fires, map_, padded_batch, pipeline, prefetch, shuffle, silent, source
@@ -37,11 +36,11 @@ from advisor.testing import batch, fires, map_, padded_batch, pipeline, prefetch
 
 @dataclass(frozen=True)
 class ScalarMap(Rule):
-    """A `map` before the `batch` does very little work per element, so the overhead of calling it dominates.
+    """A `map` before the `batch` calls its function for each element, although its ops take whole batches as they are.
 
     ## Why it is slow
-    Each call of a map's function costs a few microseconds before its first op runs. For a function that adds two
-    numbers, a batch of a thousand elements pays this cost a thousand times.
+    Each call of a map's function costs some microseconds before its first op runs, and each op one or two before it
+    computes anything. For a function that adds two numbers, a batch of a thousand elements pays this cost a thousand times.
 
     ## What the fix does
     It moves the `map` after the `batch`. The function then runs once per batch, on tensors with an additional leading
@@ -64,14 +63,9 @@ class ScalarMap(Rule):
 
     min_batch_size: int = 8
     """Elements per batch. With fewer, few calls are saved."""
-    max_call_us: float = 100.0
-    """Duration of a call in microseconds, including ops. The call overhead is about 10 to 50 us; longer calls do
-    significant work."""
-    max_op_share: float = 0.5
-    """Share of the call's time inside its ops. Above a half, the ops dominate the cost."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
-        """Yield a finding for each map of element-wise ops whose calls cost more than their ops."""
+        """Yield a finding for each map of element-wise ops of which one call per batch is worth it."""
         pipeline = analysis.main
         if pipeline is None:
             return
@@ -89,27 +83,28 @@ class ScalarMap(Rule):
             op_share = sum(op.total_ns for op in iterator.ops) / iterator.busy_ns if iterator.busy_ns else 1.0
             if not calls or size < self.min_batch_size or is_cached_behind(analysis, pipeline, call):
                 continue
+            prediction = predict_batched(analysis, pipeline, call, iterator, size) if edits is not None else None
             call_ns = iterator.busy_ns / calls
             obstacle = None
             if edits is None:
                 obstacle = place_obstacle(analysis, call, batched)
-            elif op_share > self.max_op_share or call_ns > self.max_call_us * 1_000:
+            elif prediction is not None and prediction.value < self.min_speedup:
                 obstacle = f"its ops take {format_share(op_share)} of the {format_ns(call_ns)} of a call"
-                obstacle += ", and one call per batch is only sure to save the rest"
+                obstacle += ", and one call per batch saves only the rest and the start of each op"
             if obstacle is not None:
                 if wait_share_of(pipeline, call) >= NEAR_SHARE:
                     share = Evidence("op_share", op_share, "share")
                     blame = Evidence("blame_share", wait_share_of(pipeline, call), "share")
                     yield self.rejected(f"Batch before {label(call)}", obstacle, call=call, evidence=(blame, share))
                 continue
-            if edits is None:
+            if edits is None or prediction is None:
                 continue
-            yield self._advice(analysis, pipeline, iterator, call, batched, edits, size, call_ns, op_share)
+            yield self._advice(
+                iterator, call, batched, edits, size, call_ns, op_share, wait_share_of(pipeline, call), prediction
+            )
 
     def _advice(
         self,
-        analysis: Analysis,
-        pipeline: Pipeline,
         iterator: Iterator,
         call: Call,
         batched: Call,
@@ -117,10 +112,9 @@ class ScalarMap(Rule):
         size: int,
         call_ns: float,
         op_share: float,
+        blame_share: float,
+        prediction: Prediction,
     ) -> Finding:
-        left = op_share + (1 - op_share) / size
-        copies = {copy.id: left for copy in iterators_of_call(pipeline, call)}
-        prediction = predict_speedup(analysis, pipeline, copies, copies)
         ops = (
             f"of which its ops take {format_share(op_share)}"
             if op_share
@@ -128,7 +122,7 @@ class ScalarMap(Rule):
         )
         because = (
             f"{label(call)} at {place(call)} is called once per element, {format_ns(call_ns)} per call, {ops}, and "
-            f"causes {format_share(wait_share_of(pipeline, call))} of the wait for input. Its ops are element-wise, so one call "
+            f"causes {format_share(blame_share)} of the wait for input. Its ops are element-wise, so one call "
             f"per batch of {size} produces the same values."
         )
         return self.finding(
@@ -141,7 +135,7 @@ class ScalarMap(Rule):
             if call.function and call.function.is_elementwise and is_editable(call) and is_editable(batched)
             else None,
             evidence=(
-                Evidence("blame_share", wait_share_of(pipeline, call), "share"),
+                Evidence("blame_share", blame_share, "share"),
                 Evidence("time_per_call", call_ns, "ns"),
                 Evidence("op_share", op_share, "share"),
                 Evidence("batch_size", size, "elements"),
@@ -274,10 +268,8 @@ EXAMPLES = (
         because="its op works only on a single element",
     ),
     silent(
-        pipeline(
-            source("Range"), map_("scale", ms=0.02, ops=_SCALE, op_share=0.9), batch(1024), consumer_ms=1, cores=2
-        ),
-        because="the ops dominate the cost, not the calls",
+        pipeline(source("Range"), map_("clean", ms=5, ops=_SCALE, op_share=0.99), batch(1024), consumer_ms=1, cores=2),
+        because="the ops take long, and one call per batch saves only their start",
     ),
     silent(
         pipeline(

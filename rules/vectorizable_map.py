@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from advisor.model.units import format_ns, format_share
@@ -23,8 +24,10 @@ from advisor.rule import (
     is_editable,
     iterators_of_call,
     label,
+    mixed_function,
     place,
     predict_speedup,
+    ragged_text,
     record_parser,
     vectorized_bytes,
     vectorizing_fix,
@@ -57,8 +60,19 @@ class VectorizableMap(Rule):
     seed that requires `--allow rerandomized`. A function with branches or loops that depend on the element is tried
     only on request: what a branch does in a batch without a single row for it may not show in the compared elements.
 
+    A function with a look-up, `decode_raw`, `tf.image.resize` or functions of `tf.strings` has no vectorised form as a
+    whole. If such lines take a batch as they are, and all others can be vectorised, a new function is written beside the
+    old one: it keeps the former and calls the latter through `tf.vectorized_map`, in the same order. For one element its
+    graph must equal that of the old function, op by op, before anything is measured. The function must be a `def` in
+    the file of the `map`, without decorators, inner functions or more than one `return`.
+
+    A function that splits texts (`tf.strings.split`), looks up the words or applies element-wise ops to them, and is
+    followed by a `padded_batch`, is called with a batch of texts as it is: its results are then ragged tensors, which
+    `to_tensor()` pads to the longest row with the same value. A `padded_batch` to a fixed length stays, because it
+    refuses longer rows where `to_tensor` would cut them.
+
     ## When not to
-    When the function reads a variable, a table or a `tf.random.Generator`, or runs Python code, when its elements have
+    When the function reads a variable, a mutable table or a `tf.random.Generator`, or runs Python code, when its elements have
     different shapes, or when a `padded_batch` pads its results; nothing is reported in these cases. A vectorised
     function holds the intermediate results of a whole batch, so large images may take more memory than the caches of
     the cores.
@@ -90,8 +104,17 @@ class VectorizableMap(Rule):
         self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, batched: Call, size: int
     ) -> Iter[Finding | Rejected]:
         fix = vectorizing_fix(analysis, call, batched)
+        mixed, ragged = mixed_function(analysis, call, batched), ragged_text(analysis, call, batched)
+        means = all_at_once(size)
+        if fix is None and mixed.fix is not None:
+            fix, means = mixed.fix, in_parts(mixed.lines, size)
+        elif fix is None and ragged.fix is not None:
+            fix, means = ragged.fix, of_ragged_texts(size)
         if fix is None:
             obstacle = vectorizing_obstacle(analysis, call, batched)
+            reasons = (("in parts", mixed.reason), ("on a batch of texts", ragged.reason))
+            more = "".join(f"; {way}: {reason}" for way, reason in reasons if reason)
+            obstacle = f"{obstacle}{more}" if obstacle is not None else None
             if obstacle is not None and wait_share_of(pipeline, call) >= NEAR_SHARE:
                 yield self.rejected(
                     f"Vectorise {label(call)}: one call per batch of {size}",
@@ -115,7 +138,7 @@ class VectorizableMap(Rule):
             f"Vectorise {label(call)}: one call per batch of {size}",
             f"{label(call)} at {place(call)} is called once per element, {format_ns(iterator.busy_ns / calls)} per "
             f"call, of which its ops take {format_share(ops)}, and causes {format_share(share)} of the "
-            f"wait for input. All its ops can process the {size} elements of a batch at once.",
+            f"wait for input. {means}",
             call=call,
             iterator=iterator,
             # How much cheaper the ops become is unknown: from hardly at all to one op in place of a batch of them.
@@ -129,6 +152,25 @@ class VectorizableMap(Rule):
                 Evidence("batch_size", size, "elements"),
             ),
         )
+
+
+def all_at_once(size: int) -> str:
+    """What a function becomes that is vectorised as a whole."""
+    return f"All its ops can process the {size} elements of a batch at once."
+
+
+def in_parts(lines: Sequence[int], size: int) -> str:
+    """What a function becomes that is cut at these lines."""
+    where = f"line {lines[0]}" if len(lines) == 1 else "lines " + ", ".join(map(str, lines))
+    return (
+        f"Some of its lines take the {size} elements of a batch as they are, and the ops of the others have vectorised "
+        f"forms: it is cut at {where}."
+    )
+
+
+def of_ragged_texts(size: int) -> str:
+    """What a function becomes that splits texts."""
+    return f"It can split the {size} texts of a batch at once, into a ragged tensor that to_tensor() pads like padded_batch."
 
 
 def is_covered(call: Call, batched: Call) -> bool:

@@ -174,6 +174,7 @@ class LiveSession:
             plain_models=capture.plain_models,
             keras=self._keras.facts,
             python_samples=capture.python_samples,
+            goes_on=True,
         )
 
     @cached_property

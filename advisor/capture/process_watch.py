@@ -187,6 +187,7 @@ class ProcessWatch:
             losses=tuple(hooks.keras.models.losses),
             product=hooks.keras.models.product,
             unprofiled=monitor.unprofiled,
+            goes_on=self._monitor is not None,  # `finish` lets go of it first
             is_seeded=current_seeds().global_seed is not None if "tensorflow" in sys.modules else None,
             warnings=tuple(warnings),
         )

@@ -169,7 +169,7 @@ class Session:
             )
 
     def _on_measured(self) -> None:
-        self._write(ScriptExit("stopped"))
+        self._write(ScriptExit("stopped"), goes_on=self._live is not None)
         if self._live is not None:
             self._live.own_window_written(self._out, self._monitor.capture)
 
@@ -228,7 +228,7 @@ class Session:
             return
         self._write(script_exit)
 
-    def _write(self, script_exit: ScriptExit) -> None:
+    def _write(self, script_exit: ScriptExit, goes_on: bool = False) -> None:
         """Write the run folder. Called after the window, and again when the script has ended."""
         self._monitor.settle()
         if self._disk is None:
@@ -237,7 +237,7 @@ class Session:
             self._others = other_runs(None if script is None else Path(self._cwd, script), self._request.module)
         host = replace(describe_host(), disk_read_bytes_per_s=self._disk[0])
         self._put("host.json", encode(host))
-        self._put("recording.json", encode(self._recording(script_exit, host)))
+        self._put("recording.json", encode(replace(self._recording(script_exit, host), goes_on=goes_on)))
 
     def _put(self, name: str, data: bytes) -> None:
         """Write a file of the run folder. An error, such as a full disk, is sent to the parent: it must not fail the script."""

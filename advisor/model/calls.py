@@ -73,6 +73,22 @@ class FunctionLine:
 
 
 @dataclass(frozen=True, slots=True)
+class BatchLine:
+    """What the ops that one line in the body of a function makes do to a batch, directly or through a function that it calls."""
+
+    line: int
+    called: str
+    """Name of the function called in this line that makes the ops, as TensorFlow exports it (`resize`, not `resize_images_v2`);
+    empty for the operators of the line itself."""
+    ops: dict[str, int]
+    """Op type -> number of ops, nested functions included."""
+    takes_batches: bool
+    """Whether all of them treat a batch like each of its elements."""
+    has_constants: bool = False
+    """Whether a call in this line uses a result of another call in it that does not depend on the element."""
+
+
+@dataclass(frozen=True, slots=True)
 class FunctionFacts:
     """Facts about the Python function passed to a transformation, from the graph that TensorFlow traced."""
 
@@ -121,6 +137,12 @@ class FunctionFacts:
     uses_enclosing: bool | None = None
     """Whether it reads tensors of the function inside which its call is made, such as the file name that an `interleave` passes;
     None if not checked."""
+    batch_lines: tuple[BatchLine, ...] = ()
+    """What each line of its body does to a batch, in the order of execution; empty if the whole function takes batches or may be
+    vectorised, or if that is unknown."""
+    ragged_results: tuple[int, ...] = ()
+    """Components of the result that become ragged tensors if the function, which splits texts, is called with a batch; empty if
+    it splits none or computes something else of a batch."""
     keeps_padding: bool | None = None
     """Whether an element-wise function makes the default padding (0, False, the empty string) of the default padding in every
     dimension of unknown size, so that padding its results is the same as applying it to padded elements; None if not checked."""

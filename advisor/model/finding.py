@@ -90,6 +90,55 @@ class Vectorize:
     call_id: str
 
 
+VECTORIZED_MAP = "advisor_vectorized_map"
+"""Stands for `tf.vectorized_map` in `VectorizeParts.text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorizeParts(Vectorize):
+    """Like `Vectorize`, for a function of which one part takes batches as it is, and only the rest is vectorised.
+
+    The edit contains the text of the function of batches that is written, and the proof compiles this text.
+    """
+
+    text: str
+    """A definition in whole lines, indented as in the file, in which `VECTORIZED_MAP` stands for `tf.vectorized_map`."""
+    name: str
+    """The name of the new function."""
+    original: str
+    """The definition of the function of one element as it stands in the file, in whole lines."""
+    line: int
+    """Line in which that begins; the new one follows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorizeRagged(Vectorize):
+    """Call the function of a `map` with batches as it is, and turn the ragged tensors among its results into padded ones."""
+
+    results: int
+    """Number of components of its result; 0 if it returns a single tensor instead of a tuple."""
+    ragged: tuple[int, ...]
+    """The components that are ragged tensors."""
+    padding: int | float | str | None = None
+    """What they are padded with; None for the default of their type."""
+    rows: int | None = None
+    """Rows of every batch, if the remainder is dropped, so that the padded results have that shape; None otherwise."""
+
+    def expression(self, results: str) -> str:
+        """Return the text of the padded results.
+
+        Args:
+            results: An expression for the results of the function; a name, if they are a tuple.
+        """
+        arguments = [] if self.padding is None else [f"default_value={self.padding!r}"]
+        arguments += [] if self.rows is None else [f"shape=[{self.rows}, None]"]
+        padded = f".to_tensor({', '.join(arguments)})"
+        if not self.results:
+            return f"{results}{padded}"
+        parts = (f"{results}[{number}]{padded if number in self.ragged else ''}" for number in range(self.results))
+        return ", ".join(parts) + ("," if self.results == 1 else "")
+
+
 @dataclass(frozen=True, slots=True)
 class SetFunction:
     """Pass another function to a `flat_map` or `map`. The edit contains the text, and the proof compiles this text."""
@@ -153,6 +202,8 @@ Edit = (
     | MoveAfter
     | SetOption
     | Vectorize
+    | VectorizeParts
+    | VectorizeRagged
     | SetFunction
     | SplitMap
     | SplitFlatMap

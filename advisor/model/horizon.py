@@ -23,8 +23,10 @@ class Horizon:
     why: str
     """Where the number comes from, or why it is unknown, as a clause without a period."""
     passes: float | None = None
-    """Number of passes; None if unknown."""
+    """Number of passes; of a run that goes on, those that are left. None if unknown."""
     steps_per_pass: float | None = None
     """Steps (elements at the root) of one pass; None if unknown."""
     steps_done: int = 0
     """Steps that the recorded run had made when the recording ended."""
+    is_rest: bool = False
+    """Whether the recorded run goes on, so that `passes` are those left of it."""

@@ -381,6 +381,9 @@ class Recording:
     """Number of other processes on the machine that ran the same script at the end of the window."""
     as_if_step_ns: int | None = None
     """Length of the wait that replaced each training step; None for a training, and for the pipeline in isolation."""
+    goes_on: bool = False
+    """Whether the training went on when this was written, as that of a program that watches itself does: a change helps only
+    what is left of its run."""
     state: tuple[ObservedState, ...] | None = None
     """State that the pipelines read and that could change while the script ran; None if it was not observed."""
     generators: tuple[GeneratorPasses, ...] = ()

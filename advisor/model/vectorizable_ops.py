@@ -45,5 +45,9 @@ of their own (`tf.random.Generator`) or fixed by a seed argument (`tf.random.sta
 CHECKING_OPS = frozenset({"Assert", "CheckNumerics"})
 """Those of `VECTORIZABLE_OPS` that TensorFlow marks as stateful although they only end the run or do nothing."""
 
+READING_OPS = frozenset({"LookupTableFind", "LookupTableFindV2"})
+"""Look-ups. TensorFlow marks them as stateful, but of a static table they are constant. They have no converter, and take batches
+as they are."""
+
 BRANCHING_OPS = frozenset({"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"})
 """Those of `VECTORIZABLE_OPS` that compute one thing for some elements of a batch and another for the rest."""

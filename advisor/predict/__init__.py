@@ -13,6 +13,7 @@ from advisor.predict.batch_functions import (
     vectorized_bytes,
     vectorizing_fix,
 )
+from advisor.predict.batched_calls import predict_batched
 from advisor.predict.built_once import BuiltOnce, built_once
 from advisor.predict.cache_break_even import BreakEven, find_break_even
 from advisor.predict.cache_size import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
@@ -35,8 +36,10 @@ from advisor.predict.epoch_start import predict_without_start
 from advisor.predict.flat_map_splits import flat_map_split
 from advisor.predict.hoisting import Hoist, hoist
 from advisor.predict.machine_costs import machine_costs
+from advisor.predict.mixed_functions import mixed_function
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
 from advisor.predict.parallel_scaling import predict_parallel, predict_part_parallel
+from advisor.predict.ragged_text import ragged_text
 from advisor.predict.remade_calls import Remade, remade
 from advisor.predict.rewrites import (
     forbidding_options,
@@ -132,6 +135,7 @@ __all__ = [
     "linear_chain",
     "machine_costs",
     "measured_ns",
+    "mixed_function",
     "movable_shuffles",
     "nested_calls",
     "newly_saved_work",
@@ -141,12 +145,14 @@ __all__ = [
     "padding_obstacle",
     "parallel_safety",
     "policy_edit",
+    "predict_batched",
     "predict_parallel",
     "predict_part_parallel",
     "predict_speedup",
     "predict_without_start",
     "product_work",
     "python_share",
+    "ragged_text",
     "read_from_disk",
     "record_parser",
     "remade",

@@ -57,18 +57,51 @@ def vectorizing_fix(analysis: Analysis, call: Call, batched: Call) -> Fix | None
     """
     if call.method != "map" or call.function is None or not is_vectorizable(call.function):
         return None
-    if call.nested_in is not None and call.function.uses_enclosing:
-        return None
-    if call.arguments.get("deterministic") is False or not _has_equal_elements(analysis, call):
-        return None
-    if _skips_errors(analysis, call) or _fuses_shuffle(analysis, call, batched):
-        return None
-    moves = edits_to_batch_first(analysis, call, batched)
+    moves = moves_behind_batch(analysis, call, batched)
     if moves is None:
         return None
-    has_branches = bool(BRANCHING_OPS.intersection(call.function.ops))
-    safety = Safety.RERANDOMIZED if call.function.random_ops else Safety.EXACT
-    return Fix((*moves, Vectorize(call.id)), safety, is_auto=not has_branches)
+    return Fix((*moves, Vectorize(call.id)), vectorized_safety(call.function), is_auto=not has_branches(call.function))
+
+
+def moves_behind_batch(analysis: Analysis, call: Call, batched: Call) -> tuple[Edit, ...] | None:
+    """Return the edits that move a `map` behind its `batch` with a function of batches; None if its elements may differ then.
+
+    Args:
+        analysis: The analysis.
+        call: The `map`.
+        batched: The `batch` or `padded_batch` behind it.
+    """
+    return edits_to_batch_first(analysis, call, batched) if takes_equal_elements(analysis, call, batched) else None
+
+
+def takes_equal_elements(analysis: Analysis, call: Call, batched: Call) -> bool:
+    """Return whether the elements that a `map` takes can be batched before it, whatever its function does."""
+    if call.nested_in is not None and (call.function is None or call.function.uses_enclosing):
+        return False
+    if call.arguments.get("deterministic") is False or not _has_equal_elements(analysis, call):
+        return False
+    return not _skips_errors(analysis, call) and not _fuses_shuffle(analysis, call, batched)
+
+
+def shapes_of(spec: str) -> list[list[str]]:
+    """Return the dimensions of every tensor in an element spec; empty if not all are known to be tensors with a shape."""
+    if (
+        spec.endswith("…")
+        or any(kind in spec for kind in _UNBATCHED_SPECS)
+        or spec.count("Spec(") != spec.count("shape=(")
+    ):
+        return []
+    return [[size for size in re.split(r",\s*", shape) if size] for shape in _SHAPE.findall(spec)]
+
+
+def vectorized_safety(function: FunctionFacts) -> Safety:
+    """Return what a vectorised function claims to do to the data: if it draws random numbers, it draws others."""
+    return Safety.RERANDOMIZED if function.random_ops else Safety.EXACT
+
+
+def has_branches(function: FunctionFacts) -> bool:
+    """Return whether a function computes one thing for some elements of a batch and another for the rest."""
+    return bool(BRANCHING_OPS.intersection(function.ops))
 
 
 def record_parser(call: Call) -> str | None:
@@ -102,6 +135,14 @@ def edits_to_batch_first(analysis: Analysis, call: Call, batched: Call) -> tuple
         return None
     if not _pads_nothing(call, batched):
         return (MoveAfter(call.id, batched.id),) if padding_obstacle(analysis, call, batched) is None else None
+    return moves_behind_padding(analysis, call, batched)
+
+
+def moves_behind_padding(analysis: Analysis, call: Call, batched: Call) -> tuple[Edit, ...] | None:
+    """Return the edits that move a `map` behind a `padded_batch` which pads nothing there; None if it cannot be moved.
+
+    If the arguments of the `padded_batch` describe the results of the `map`, a `batch` takes its place.
+    """
     if batched.arguments.get("padded_shapes") is None and batched.arguments.get("padding_values") is None:
         return (MoveAfter(call.id, batched.id),)
     chain = linear_chain(analysis, batched)
@@ -157,7 +198,7 @@ def padding_obstacle(analysis: Analysis, call: Call, batched: Call) -> str | Non
 
 def _pads_alike(elements: str, results: str, batched: Call) -> bool:
     """Whether a `padded_batch` fills only dimensions of unknown size, the same in the elements of a `map` as in its results."""
-    before, after, batches = _shapes(elements), _shapes(results), _shapes(batched.element_spec)
+    before, after, batches = shapes_of(elements), shapes_of(results), shapes_of(batched.element_spec)
     if not before or not after or len(after) != len(batches):
         return False
     for shape, rows in zip(after, batches, strict=True):
@@ -186,7 +227,9 @@ def _is_at_the_end(analysis: Analysis, call: Call, batched: Call) -> bool:
 def _makes_equal_shapes(analysis: Analysis, call: Call) -> bool:
     """Whether the results of a `map` have equal shapes, but not its elements (`tf.image.resize`)."""
     chain = linear_chain(analysis, call)
-    elements, results = (_shapes(spec) for spec in (chain[1].element_spec if len(chain) > 1 else "", call.element_spec))
+    elements, results = (
+        shapes_of(spec) for spec in (chain[1].element_spec if len(chain) > 1 else "", call.element_spec)
+    )
     if _takes_full_windows(analysis, call):
         return False
     is_open, is_open_after = (any("None" in shape for shape in shapes) for shapes in (elements, results))
@@ -195,21 +238,10 @@ def _makes_equal_shapes(analysis: Analysis, call: Call) -> bool:
 
 def _pads_nothing(call: Call, batched: Call) -> bool:
     """Whether all results of a `map` are known to have the shapes to which a `padded_batch` pads them."""
-    results, batches = _shapes(call.element_spec), _shapes(batched.element_spec)
+    results, batches = shapes_of(call.element_spec), shapes_of(batched.element_spec)
     return (
         bool(results) and results == [shape[1:] for shape in batches] and all("None" not in shape for shape in results)
     )
-
-
-def _shapes(spec: str) -> list[list[str]]:
-    """The dimensions of every tensor in an element spec; empty if not all are known to be tensors with a shape."""
-    if (
-        spec.endswith("…")
-        or any(kind in spec for kind in _UNBATCHED_SPECS)
-        or spec.count("Spec(") != spec.count("shape=(")
-    ):
-        return []
-    return [[size for size in re.split(r",\s*", shape) if size] for shape in _SHAPE.findall(spec)]
 
 
 def is_vectorizable(function: FunctionFacts) -> bool:
@@ -253,7 +285,7 @@ def _has_equal_elements(analysis: Analysis, call: Call) -> bool:
     if not spec or spec.endswith("…") or any(kind in spec for kind in _UNBATCHED_SPECS) or "<unknown>" in spec:
         return False
     if _takes_full_windows(analysis, call):
-        shapes = _shapes(spec)
+        shapes = shapes_of(spec)
         return bool(shapes) and all(shape and "None" not in shape[1:] for shape in shapes)
     return "None" not in spec.replace("name=None", "")
 

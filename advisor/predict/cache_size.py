@@ -92,7 +92,8 @@ def steps_per_epoch(analysis: Analysis, pipeline: Pipeline) -> float | None:
         executed = analysis.keras.get("steps_per_execution")
         per_call = executed if isinstance(executed, int) and executed > 0 else 1
         return per_call * consumer.finished_steps / consumer.finished_epochs if consumer.finished_epochs else None
-    epochs = consumer.iterators if recording.script_exit.kind == "finished" else consumer.iterators - 1
+    has_ended = recording.script_exit.kind == "finished" and not recording.goes_on
+    epochs = consumer.iterators if has_ended else consumer.iterators - 1
     if epochs < 1:
         return None
     steps = next((s.first_step + len(s.start_ns) for s in recording.steps if s.consumer_id == consumer.id), 0)

@@ -3,14 +3,15 @@
 In: an `Analysis`, a pipeline, and one of its calls.  Out: `Horizon`.
 
 The number is known from `repeat(n)`, from Keras' arguments, and from a run that was recorded to its end. From the script's own
-loops, or if a callback may end the training, it is assumed. Everything else is unknown.
+loops, or if a callback may end the training, it is assumed. Everything else is unknown. Of a training that went on when it was
+recorded, the passes that it had made are subtracted.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 
 from advisor.model.calls import INFINITE_CARDINALITY, Call
@@ -18,7 +19,7 @@ from advisor.model.horizon import ASSUMED, KNOWN, UNKNOWN, Horizon
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.recording import Consumer, Loop
 from advisor.model.shared_text import siblings_of
-from advisor.model.units import format_many
+from advisor.model.units import format_epochs, format_many
 from advisor.predict.cache_size import elements_per_epoch, steps_per_epoch, window_elements
 from advisor.predict.call_index import graph_of
 from advisor.predict.structure import consumed_call, upstream_calls
@@ -74,7 +75,37 @@ def horizon(analysis: Analysis, pipeline: Pipeline, call: Call | None = None) ->
         return Horizon(UNKNOWN, "the argument of repeat is unknown", steps_done=done)
     if passes is None or not 0 < passes <= MANY_PASSES:
         return Horizon(UNKNOWN, why, None, per_pass, done)
-    return Horizon(reads.basis, why, passes, per_pass, done)
+    whole_run = Horizon(reads.basis, why, passes, per_pass, done)
+    if analysis.recording is None or not analysis.recording.goes_on:
+        return whole_run
+    return _rest(whole_run, done * _elements_per_step(analysis, pipeline))
+
+
+def _elements_per_step(analysis: Analysis, pipeline: Pipeline) -> int:
+    """Elements at the root that a step takes: more than one if Keras executes several steps in a call."""
+    executed = analysis.keras.get("steps_per_execution")
+    is_keras = pipeline.consumer is not None and pipeline.consumer.kind.startswith("keras")
+    return executed if is_keras and isinstance(executed, int) and executed > 0 else 1
+
+
+def _rest(over: Horizon, elements_done: int) -> Horizon:
+    """Return what is left of a run that goes on: a change cannot help the passes that it has made.
+
+    Args:
+        over: All passes of the run; their number is known.
+        elements_done: Elements at the root that the run had taken.
+    """
+    assert over.passes is not None
+    if not over.steps_per_pass:
+        return replace(
+            over, basis=UNKNOWN, why=f"{over.why}, of an unknown number of steps each", passes=None, is_rest=True
+        )
+    done = elements_done / over.steps_per_pass
+    left = over.passes - done
+    why = f"{over.why}, of which {format_epochs(done)} {'is' if done == 1 else 'are'} done"
+    if left <= 0:
+        return replace(over, basis=UNKNOWN, why=f"{over.why}, all of which are done", passes=None, is_rest=True)
+    return replace(over, why=why, passes=left, is_rest=True)
 
 
 def root_steps_per_epoch(analysis: Analysis, pipeline: Pipeline) -> float | None:
@@ -97,7 +128,7 @@ def _reads(analysis: Analysis, pipeline: Pipeline, consumed: Call, call: Call) -
         return _Reads(None, UNKNOWN, "the script's loop was not recorded")
     if recording.is_pipeline_alone or recording.as_if_step_ns is not None:
         return _Reads(None, UNKNOWN, "the pipeline was measured in isolation")
-    is_finished = recording.script_exit.kind == "finished"
+    is_finished = recording.script_exit.kind == "finished" and not recording.goes_on
     if consumer.kind == "keras.fit":
         return _reads_of_fit(analysis, consumer, call, is_finished)
     if consumer.kind.startswith("keras") or consumer.kind == "tf.function":

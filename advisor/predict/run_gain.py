@@ -124,9 +124,11 @@ def _sentence(
             f"({over.why}): {some}{even}."
         )
     if over.passes <= 1:
-        return f"No gain: this run makes at most one pass over the data ({over.basis}: {over.why})."
+        makes = "at most one pass over the data is left of this run"
+        if not over.is_rest:
+            makes = "this run makes at most one pass over the data"
+        return f"No gain: {makes} ({over.basis}: {over.why})."
     gain = format_range(whole.value, whole.low, whole.high)
-    return (
-        f"Over the {format_epochs(over.passes)} of this run ({over.basis}: {over.why}) {gain}; {later} from the second "
-        f"epoch on{even}."
-    )
+    run = "left of this run" if over.is_rest else "of this run"
+    basis = f"{over.basis}: {over.why}"
+    return f"Over the {format_epochs(over.passes)} {run} ({basis}) {gain}; {later} from the second epoch on{even}."

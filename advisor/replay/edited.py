@@ -23,6 +23,8 @@ from advisor.model.finding import (
     SplitMap,
     Value,
     Vectorize,
+    VectorizeParts,
+    VectorizeRagged,
 )
 
 
@@ -70,8 +72,8 @@ class EditedCalls:
     """Id of a recorded `with_options` -> changed options."""
     absent: set[str] = field(default_factory=set)
     """Ids of calls that were removed or moved to another place."""
-    vectorized: set[str] = field(default_factory=set)
-    """Ids of the calls whose function is called once per batch."""
+    vectorized: dict[str, Vectorize] = field(default_factory=dict)
+    """Id of a call -> the edit because of which its function is called once per batch."""
     functions: dict[str, str] = field(default_factory=dict)
     """Id of a call -> the text of the function that takes the place of its own."""
     split: dict[str, SplitMap | SplitFlatMap] = field(default_factory=dict)
@@ -128,12 +130,12 @@ def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, 
         case SetArgument():
             laid.arguments.setdefault(edit.call_id, {})[edit.name] = edit.value
             laid.numbers.setdefault(edit.call_id, []).append(number)
-        case Vectorize():
+        case Vectorize() | VectorizeParts() | VectorizeRagged():
             if edit.call_id in laid.split:
                 raise CannotReplay(edit.call_id, "an earlier edit has split its function")
             if edit.call_id in laid.functions:
                 raise CannotReplay(edit.call_id, "an earlier edit has changed its function")
-            laid.vectorized.add(edit.call_id)
+            laid.vectorized[edit.call_id] = edit
             laid.numbers.setdefault(edit.call_id, []).append(number)
         case SetFunction():
             if edit.call_id in (*laid.split, *laid.vectorized, *laid.functions):

@@ -12,7 +12,7 @@ import __future__
 import functools
 import linecache
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -43,28 +43,46 @@ def halves_of(name: str, edit: SplitFunction, function: Any) -> Halves:  # noqa:
     Raises:
         CannotSplit: The function is no plain Python function, or a variable of its closure has no value yet.
     """
-    plain = _plain(function)
+    plain = plain_function(function)
     if plain is None:
         raise CannotSplit(name, "its function is not a Python function")
-    try:
-        closure = {
-            variable: cell.cell_contents
-            for variable, cell in zip(plain.__code__.co_freevars, plain.__closure__ or (), strict=True)
-        }
-    except ValueError:
-        raise CannotSplit(name, "its function uses a variable that has no value yet") from None
+    closure = closure_of(plain)
+    if closure is None:
+        raise CannotSplit(name, "its function uses a variable that has no value yet")
     return Halves(
-        _compiled(plain, edit.first, edit.first_name, closure), _compiled(plain, edit.second, edit.second_name, closure)
+        compiled(plain, edit.first, edit.first_name, closure), compiled(plain, edit.second, edit.second_name, closure)
     )
 
 
-def _plain(function: Any) -> FunctionType | None:  # noqa: ANN401
+def plain_function(function: Any) -> FunctionType | None:  # noqa: ANN401
+    """Return the Python function of a function that the script passed; None if it has none."""
     function = getattr(function, "python_function", function)  # a tf.function
     return function if isinstance(function, FunctionType) else None
 
 
-def _compiled(function: FunctionType, text: str, name: str, closure: dict[str, Any]) -> Callable[..., Any]:
-    """Return the function that a text defines at the place where `function` is defined."""
+def closure_of(function: FunctionType) -> dict[str, Any] | None:
+    """Return the variables of enclosing functions that a function uses; None if one has no value yet."""
+    try:
+        return {
+            variable: cell.cell_contents
+            for variable, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+        }
+    except ValueError:
+        return None
+
+
+def compiled(
+    function: FunctionType, text: str, name: str, closure: dict[str, Any], more: Mapping[str, Any] | None = None
+) -> Callable[..., Any]:
+    """Return the function that a text defines at the place where `function` is defined.
+
+    Args:
+        function: The function.
+        text: A definition in whole lines, or a lambda expression.
+        name: Name of the defined function; empty for a lambda.
+        closure: The variables of enclosing functions, see `closure_of`.
+        more: Further names that the text uses.
+    """
     indent = text[: len(text) - len(text.lstrip(" \t"))]
     if name and not indent:
         made, source = name, text
@@ -77,7 +95,8 @@ def _compiled(function: FunctionType, text: str, name: str, closure: dict[str, A
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     namespace: dict[str, Any] = {}
     flags = function.__code__.co_flags & _FUTURE
-    exec(compile(source, file, "exec", flags, dont_inherit=True), function.__globals__, namespace)
+    names = {**function.__globals__, **more} if more else function.__globals__
+    exec(compile(source, file, "exec", flags, dont_inherit=True), names, namespace)
     half: Callable[..., Any] = namespace[name] if made == name else namespace[made](**closure)
     return half
 

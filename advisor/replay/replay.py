@@ -28,9 +28,20 @@ from typing import Any
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import DATA_SOURCES, LoggedCall, Seeds
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitMap
+from advisor.model.finding import (
+    Edit,
+    InsertAfter,
+    MoveAfter,
+    SetOption,
+    SplitFlatMap,
+    SplitMap,
+    Vectorize,
+    VectorizeParts,
+    VectorizeRagged,
+)
 from advisor.replay.attempt import attempted
 from advisor.replay.batch_function import batch_function, draws_per_row
+from advisor.replay.batch_parts import check_parts, function_of_parts
 from advisor.replay.call_arguments import Arguments, value_of, with_changes, with_function, with_own_files
 from advisor.replay.dataset_objects import has_dataset, is_dataset, mark
 from advisor.replay.dataset_options import changed_options
@@ -38,6 +49,7 @@ from advisor.replay.edited import CannotReplay, CannotSplit, CannotVectorize, Li
 from advisor.replay.halves import check_halves
 from advisor.replay.inner_calls import InnerCalls
 from advisor.replay.new_function import with_new_function
+from advisor.replay.ragged_function import ragged_function
 from advisor.replay.seeding import eager_seeds
 from advisor.replay.seedings import AS_RECORDED, OTHER, TWIN
 from advisor.replay.split_calls import call_with_second_half, map_with_first_half, parallel_map_with_first_half
@@ -222,18 +234,30 @@ class Replay:
         return dataset
 
     def _try_vectorized(self, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
+        name, edit = self.name(logged.id), self.laid.vectorized[logged.id]
+        if isinstance(edit, VectorizeParts) and self._seeding == AS_RECORDED:
+            check_parts(name, edit, logged)
         args, kwargs = with_function(
-            self.name(logged.id), logged.original, args, kwargs, lambda function: batch_function(function, self._tf)
+            name,
+            logged.original,
+            args,
+            kwargs,
+            lambda function: self._function_of_batches(name, edit, function),
         )
         try:
-            result = attempted(self.name(logged.id), logged.original, args, kwargs)
+            result = attempted(name, logged.original, args, kwargs)
         except CannotReplay as error:
             raise CannotVectorize(error.name, f"its function has no vectorised form ({error.reason})") from error
         if not draws_per_row(logged.dataset, result):
-            raise CannotVectorize(
-                self.name(logged.id), "its function would not draw random numbers of its own for each row"
-            )
+            raise CannotVectorize(name, "its function would not draw random numbers of its own for each row")
         return result
+
+    def _function_of_batches(self, name: str, edit: Vectorize, function: Callable[..., Any]) -> Callable[..., Any]:
+        if isinstance(edit, VectorizeParts):
+            return function_of_parts(name, edit, function, self._tf.vectorized_map)
+        return (
+            ragged_function(edit, function) if isinstance(edit, VectorizeRagged) else batch_function(function, self._tf)
+        )
 
     def _split_flat_map(
         self, logged: LoggedCall, edit: SplitFlatMap, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -44,12 +44,12 @@ def vectorize(
         raise CannotRewriteError(f"The function of {call.method} is not an argument in this line.")
     text = source.text[argument.start : argument.end]
     is_single = feeding is not None and bool(feeding.element_spec) and not feeding.element_spec.startswith("(")
-    definition = _definition(source, text)
+    definition = definition_of(source, text)
     if definition is not None:
         named = _companion(source, definition, is_single, name_of)
         if named is not None and all(other == named[1] or other.start != named[1].start for other in written):
             return [Splice(argument.start, argument.end, named[0]), *(() if named[1] in written else (named[1],))]
-    _check_meaning(source, call, text)
+    check_meaning(source, call, text)
     rows, body = _body(source, text, is_single, lambda name: name_of(name, call.node))
     return [Splice(argument.start, argument.end, f"lambda {rows}: {body}")]
 
@@ -64,7 +64,7 @@ def _body(source: Source, function: str, is_single: bool, name_of: Callable[[str
     return f"*{rows}", f"{vectorized_map}({per_row}, {rows}, fallback_to_while_loop=False)"
 
 
-def _definition(source: Source, text: str) -> cst.FunctionDef | None:
+def definition_of(source: Source, text: str) -> cst.FunctionDef | None:
     """Return the definition of a function if the text is its name, and the module defines nothing else of this name."""
     if source.names.bound[text] != 1:
         return None
@@ -89,7 +89,7 @@ def _companion(
     return name, Splice(end, end, source.newline.join(lines))
 
 
-def _check_meaning(source: Source, call: LocatedCall, text: str) -> None:
+def check_meaning(source: Source, call: LocatedCall, text: str) -> None:
     """Raise CannotRewriteError if the function, as it is written, means something else (or nothing) inside a lambda."""
     if isinstance(source.scope(call.node), cst.ClassDef):
         raise CannotRewriteError(f"{call.method} is called in the body of a class, whose names a lambda does not see.")

@@ -4,7 +4,8 @@ In: `Source`, a call that the dataset ends with, and the place where the loop re
 CannotRewriteError with the first thing in the text that may make another dataset in a later pass.
 
 Two forms are supported: assignments directly in the body (`ds = make_dataset(files)`), which move as they are, and an
-expression in the line that reads it (`for batch in make_dataset(files):`), which gets a name.
+expression in the line that reads it (`for batch in make_dataset(files):`), which gets a name. The functions may be those of a
+module beside the file (`imported_functions`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import libcst as cst
 from advisor.model.calls import Call, Site
 from advisor.model.finding import BuildOnce
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
+from advisor.rewrite.imported_functions import NO_TEXTS, ImportedFunctions, recorded_in
 from advisor.rewrite.moved_lines import move_lines
 from advisor.rewrite.pure_code import PureCode
 from advisor.rewrite.scopes import Scopes, Variable
@@ -32,24 +34,31 @@ _WITHIN = cst.Arg | cst.Call | cst.Expr | cst.Assign | cst.AnnAssign | cst.Simpl
 """What may lie between an expression and its statement, so that the statement evaluates it once."""
 
 
-def build_once(source: Source, located: LocatedCall, edit: BuildOnce, calls: Mapping[str, Call]) -> list[Splice | Cut]:
+def build_once(
+    source: Source, edit: BuildOnce, calls: Mapping[str, Call], others: Mapping[str, str] = NO_TEXTS
+) -> list[Splice | Cut]:
     """Move the statements or the expression that make a dataset before the loop.
 
     Args:
-        source: The text.
-        located: The last call of the dataset.
+        source: The text with the loop.
         edit: The edit.
         calls: The recorded calls by id.
+        others: File -> text of the other files of the project, as recorded calls name them; a function of one of them may make
+            the dataset.
 
     Raises:
         CannotRewriteError: The text does not show that every pass of the loop makes an equal dataset.
     """
     site = calls[edit.call_id].site
-    if site is None or site.file != edit.reader.file:
-        raise CannotRewriteError("The dataset is made in another file than that of the loop.")
+    if site is None or (site.file != edit.reader.file and site.file not in others):
+        raise CannotRewriteError("The dataset is made in another file, which is not a module beside that of the loop.")
     scopes = Scopes(source.module)
+    imported = ImportedFunctions(source, scopes, edit.reader.file, calls, others)
     statement, dataset = _read_at(source, scopes, edit.reader)
-    moving = _Moving(source, scopes, _recorded(source, calls, site.file))
+    moving = _Moving(source, scopes, recorded_in(source, calls, edit.reader.file), imported)
+    located = (
+        source.locate(calls[edit.call_id]) if site.file == edit.reader.file else imported.located(calls[edit.call_id])
+    )
     if isinstance(dataset, cst.Name):
         return moving.statements(scopes.variable(dataset), statement, located)
     return moving.expression(dataset, statement, located)
@@ -79,25 +88,11 @@ def _is_reading(scopes: Scopes, call: cst.Call | None) -> bool:
     return isinstance(call.func, cst.Attribute) and call.func.attr.value in _READING_METHODS
 
 
-def _recorded(source: Source, calls: Mapping[str, Call], file: str) -> set[cst.Call]:
-    """The calls in the text that were recorded making datasets."""
-    found = set()
-    for call in calls.values():
-        site = call.site
-        node = source.call_ending_at(site.end_line, site.end_column - 1) if site is not None else None
-        if site is None or node is None or site.file != file or call.library is not None:
-            continue
-        name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
-        if source.place(name)[:2] == (site.line, site.column - 1):
-            found.add(node)
-    return found
-
-
 class _Moving:
     """One move; `statements` or `expression` is called once."""
 
-    def __init__(self, source: Source, scopes: Scopes, recorded: set[cst.Call]) -> None:
-        self._source, self._scopes, self._recorded = source, scopes, recorded
+    def __init__(self, source: Source, scopes: Scopes, recorded: set[cst.Call], imported: ImportedFunctions) -> None:
+        self._source, self._scopes, self._recorded, self._imported = source, scopes, recorded, imported
 
     def statements(self, variable: Variable, reader: cst.CSTNode, located: LocatedCall) -> list[Splice | Cut]:
         """Move the assignments of the variable that the reader reads."""
@@ -125,7 +120,7 @@ class _Moving:
         self._check_before(body[:first])
         for target in targets:
             self._check_target(target, loop, block)
-        pure = PureCode(source, self._scopes, self._recorded, targets)
+        pure = PureCode(source, self._scopes, self._recorded, targets, self._imported)
         for line in block:
             pure.add_statement(line)
         self._check(loop, pure, located)
@@ -150,7 +145,7 @@ class _Moving:
             if not isinstance(parent, _WITHIN):
                 raise CannotRewriteError(f"The dataset is not made in every pass (line {source.line_number(dataset)}).")
         self._check_before(body[: self._index_of(reader, body)])
-        pure = PureCode(source, self._scopes, self._recorded)
+        pure = PureCode(source, self._scopes, self._recorded, imported=self._imported)
         pure.add_expression(dataset)
         self._check(loop, pure, located)
         return self._named(loop, dataset)
@@ -257,8 +252,7 @@ class _Moving:
 
     def _check(self, loop: _Loop, pure: PureCode, located: LocatedCall) -> None:
         """Check that the code makes the recorded dataset, and reads the same in every pass."""
-        around = (located.node, *self._source.parents(located.node))
-        if not any(part is node for part in pure.parts for node in around):
+        if not self._imported.is_in(located.node, pure.parts):
             raise CannotRewriteError(f"The text does not show that the dataset comes from {located.method}.")
         unchanged = UnchangedNames(self._source, self._scopes, loop)
         for variable, paths in pure.reads.items():

@@ -10,13 +10,16 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from advisor.model.calls import Call
-from advisor.model.finding import Edit, Fix, StepEdit
+from advisor.model.finding import BuildOnce, Edit, Fix, StepEdit
 from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
 from advisor.rewrite.obstacles import obstacle_to
 from advisor.rewrite.project import read_source, user_file
+
+_MOST_MODULES = 200
+"""Files beside a script that are read to see whether they change a module's variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +92,7 @@ def _patch(
         reason = obstacle_to(edit, calls)
         if reason is not None:
             raise CannotRewriteError(reason)
-        site = calls[edit.call_id].site
+        site = edit.reader if isinstance(edit, BuildOnce) else calls[edit.call_id].site
         assert site is not None  # obstacle_to
         by_file.setdefault(user_file(site.file, root), []).append(edit)
     of_step: dict[Path, list[StepEdit]] = {}
@@ -99,10 +102,41 @@ def _patch(
     for path in dict.fromkeys((*by_file, *of_step)):
         original, current = files.get(path, (None, None))
         source = read_source(path, current)
-        after = source.encode(rewritten(source.text, by_file.get(path, ()), calls, of_step.get(path, ())))
+        its_edits = by_file.get(path, ())
+        others = _other_texts(its_edits, calls, root, base.files)
+        after = source.encode(rewritten(source.text, its_edits, calls, of_step.get(path, ()), others))
         files[path] = (source.data if original is None else original, after)
     files = {path: (before, after) for path, (before, after) in files.items() if before != after}
     return Patch(files, "".join(_diff_of(path, *change, root) for path, change in files.items()))
+
+
+def _other_texts(
+    edits: Sequence[Edit], calls: Mapping[str, Call], root: Path, files: Mapping[Path, tuple[bytes, bytes]]
+) -> dict[str, str]:
+    """The texts of the modules beside a script whose loop makes a dataset in another file, as they were when it was recorded.
+
+    The keys are the files as recorded calls name them.
+    """
+    texts: dict[str, str] = {}
+    for edit in edits:
+        site = calls[edit.call_id].site
+        if not isinstance(edit, BuildOnce) or site is None or site.file == edit.reader.file:
+            continue
+        folder = user_file(edit.reader.file, root).parent
+        modules = sorted({*folder.glob("*.py"), *user_file(site.file, root).parent.glob("*.py")})
+        if len(modules) > _MOST_MODULES:
+            raise CannotRewriteError(
+                f"The dataset is made in another file, and {folder} holds more than {_MOST_MODULES} of them."
+            )
+        script = user_file(edit.reader.file, root)
+        for module in modules:
+            if module == script:
+                continue
+            name: PurePath = module
+            if module.is_relative_to(folder):  # as recorded calls name it
+                name = PurePath(edit.reader.file).parent / module.relative_to(folder)
+            texts[str(name)] = read_source(module, files.get(module, (None, None))[1]).text
+    return texts
 
 
 def _diff_of(path: Path, before: bytes, after: bytes, root: Path) -> str:

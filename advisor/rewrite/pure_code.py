@@ -11,6 +11,7 @@ effects `advisor.predict.determinism` judges from the graph. In both, everything
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from typing import Protocol
 
 import libcst as cst
 
@@ -44,6 +45,21 @@ _TRACED_PREFIXES = (
 _PARTIAL = "functools.partial"
 
 
+class OtherFunctions(Protocol):
+    """Functions of other modules."""
+
+    def has(self, path: str) -> bool:
+        """Return whether a full name (`data.make_dataset`) is that of a function whose text is known."""
+
+    def check(self, path: str, is_called: bool) -> None:
+        """Raise CannotRewriteError if the function may do something else in a later epoch.
+
+        Args:
+            path: Its full name.
+            is_called: Whether it is called by Python; otherwise TensorFlow traces it.
+        """
+
+
 class PureCode:
     """What a piece of code, and the functions that it uses, read from outside.
 
@@ -52,12 +68,18 @@ class PureCode:
         scopes: Its variables.
         recorded: The calls in the file that the recorder saw making datasets.
         targets: The variables that the code itself binds.
+        imported: The functions of other modules whose text is known.
     """
 
     def __init__(
-        self, source: Source, scopes: Scopes, recorded: Collection[cst.Call], targets: Collection[Variable] = ()
+        self,
+        source: Source,
+        scopes: Scopes,
+        recorded: Collection[cst.Call],
+        targets: Collection[Variable] = (),
+        imported: OtherFunctions | None = None,
     ) -> None:
-        self._source, self._scopes, self._recorded = source, scopes, recorded
+        self._source, self._scopes, self._recorded, self._others = source, scopes, recorded, imported
         self._targets = set(targets)
         self.reads: dict[Variable, set[str]] = {}
         """Variable from outside -> what is read of it: `args` or `args.batch_size`."""
@@ -77,6 +99,19 @@ class PureCode:
         """Check an expression."""
         self.parts.append(node)
         self._expression(node)
+
+    def add_function(self, variable: Variable, is_called: bool) -> None:
+        """Check a function of the module.
+
+        Args:
+            variable: Its name.
+            is_called: Whether the code calls it itself; otherwise it is passed to tf.data, which traces it.
+        """
+        self._check_function(variable)
+        assert variable.function is not None
+        if is_called:
+            self._called.add(variable.function)
+        self._function(variable.function, is_traced=not is_called)
 
     # -- statements
 
@@ -249,6 +284,9 @@ class PureCode:
         variables = [self._scopes.variable(name) for name in _names(node)]
         for variable in variables:
             self.reads.setdefault(variable, set())
+        if self._others is not None and self._others.has(path):
+            self._others.check(path, is_called=False)
+            return
         is_known = path.startswith(("tensorflow.", "math.", "numpy.")) or path in ("os.sep", _PARTIAL)
         if is_known and not path.startswith("numpy.random"):
             return
@@ -266,6 +304,11 @@ class PureCode:
         function = node.func
         path = self._scopes.path_of(function)
         if path is not None:
+            if self._others is not None and self._others.has(path):
+                self._others.check(path, is_called=not self._is_traced)
+                for name in _names(function):
+                    self.reads.setdefault(self._scopes.variable(name), set())
+                return
             if node in self._recorded or is_pure_call(path) or path == _PARTIAL or (self._is_traced and _is_op(path)):
                 for name in _names(function):
                     self.reads.setdefault(self._scopes.variable(name), set())

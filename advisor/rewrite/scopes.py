@@ -72,6 +72,7 @@ class Scopes:
             for binding in variable.bindings:
                 if isinstance(binding.node, cst.Name):
                     self._of[binding.node] = variable
+        self._top = {name: variable for (scope, name), variable in variables.items() if scope is module}
         self.names = {node.value for _, node in finder.reads}
         """Every name that is read."""
         self.has_star_import = finder.has_star_import
@@ -84,6 +85,10 @@ class Scopes:
     def find(self, node: cst.Name) -> Variable | None:
         """Return the variable that a name reads or binds; None for the name of an attribute, a keyword, and in annotations."""
         return self._of.get(node)
+
+    def at_top(self, name: str) -> Variable | None:
+        """Return the variable of the module with this name; None if nothing there binds or reads it."""
+        return self._top.get(name)
 
     def path_of(self, node: cst.BaseExpression) -> str | None:
         """Return what an expression of names and attributes means by the imports, `tensorflow.data.Dataset`; None for others."""

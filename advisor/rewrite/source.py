@@ -32,20 +32,25 @@ from advisor.model.finding import (
     StepEdit,
     Value,
     Vectorize,
+    VectorizeParts,
+    VectorizeRagged,
 )
 from advisor.model.shared_text import Span, span_of
 from advisor.rewrite.arguments import set_argument
 from advisor.rewrite.batch_function import vectorize
+from advisor.rewrite.batch_parts import vectorize_parts
 from advisor.rewrite.build_once import build_once
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.chains import move
 from advisor.rewrite.halves import first_link, replace_function, second_link
+from advisor.rewrite.imported_functions import NO_TEXTS
 from advisor.rewrite.inner_links import move_out
 from advisor.rewrite.library_calls import insert_behind_library
 from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
 from advisor.rewrite.new_function import set_function
 from advisor.rewrite.option_lines import change_option, insert_options
+from advisor.rewrite.ragged_function import pad_ragged
 from advisor.rewrite.splices import Cut, Splice, apply_changes
 from advisor.rewrite.step_edits import splices_of
 from advisor.rewrite.syntax import LocatedCall, Source
@@ -60,7 +65,13 @@ def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
     return after if after != text else None
 
 
-def rewritten(text: str, edits: Sequence[Edit], calls: Mapping[str, Call], step_edits: Sequence[StepEdit] = ()) -> str:
+def rewritten(
+    text: str,
+    edits: Sequence[Edit],
+    calls: Mapping[str, Call],
+    step_edits: Sequence[StepEdit] = (),
+    others: Mapping[str, str] = NO_TEXTS,
+) -> str:
     """Return the text with the edits, applied one after the other.
 
     Args:
@@ -68,13 +79,14 @@ def rewritten(text: str, edits: Sequence[Edit], calls: Mapping[str, Call], step_
         edits: Edits whose calls are all in this file, in the order of `advisor.rewrite.fix_plan.combine`.
         calls: The recorded calls by id.
         step_edits: Changes of the training step in this file.
+        others: File -> text of the other files of the project, for datasets that a function of one of them makes.
 
     Raises:
         CannotRewriteError: The change is unclear or would not be valid Python; the message gives the reason.
     """
     try:
         source = _parsed(text)
-        after = _Rewriting(source, _without_duplicates(edits, calls), calls).text(step_edits)
+        after = _Rewriting(source, _without_duplicates(edits, calls), calls, others).text(step_edits)
         ast.parse(after)
     except (SyntaxError, ValueError):
         raise CannotRewriteError("The text would not be valid Python after the change.") from None
@@ -102,8 +114,10 @@ def _without_duplicates(edits: Sequence[Edit], calls: Mapping[str, Call]) -> lis
 class _Rewriting:
     """Converts edits to changes of the text."""
 
-    def __init__(self, source: Source, edits: Sequence[Edit], calls: Mapping[str, Call]) -> None:
-        self._source, self._edits, self._calls = source, edits, calls
+    def __init__(
+        self, source: Source, edits: Sequence[Edit], calls: Mapping[str, Call], others: Mapping[str, str]
+    ) -> None:
+        self._source, self._edits, self._calls, self._others = source, edits, calls, others
         self._imports: dict[str, None] = {}
         self._companions: list[Splice] = []
         self._moves: list[Splice | Cut] = []
@@ -129,10 +143,23 @@ class _Rewriting:
 
     def _changes(self, edit: Edit) -> Iterator[Splice | Cut]:
         source = self._source
+        if isinstance(edit, BuildOnce):  # the call may be in another file
+            moves = build_once(source, edit, self._calls, self._others)
+            self._moves += moves
+            yield from moves
+            return
         call = self._located(edit.call_id)
         match edit:
             case SetArgument():
                 yield from set_argument(source, call, edit.name, self._write(edit.value, call))
+            case VectorizeParts():
+                splices = vectorize_parts(source, call, edit, self._write_name, self._companions)
+                self._companions += splices[1:]
+                yield from splices
+            case VectorizeRagged():
+                splices = pad_ragged(source, call, edit, self._companions)
+                self._companions += splices[1:]
+                yield from splices
             case Vectorize():
                 splices = vectorize(source, call, self._feeding(edit), self._write_name, self._companions)
                 self._companions += splices[1:]
@@ -160,10 +187,6 @@ class _Rewriting:
                 yield from self._moved(edit, call)
             case SetOption():
                 yield from self._option(edit, call)
-            case BuildOnce():
-                moves = build_once(source, call, edit, self._calls)
-                self._moves += moves
-                yield from moves
             case _:
                 assert_never(edit)
 

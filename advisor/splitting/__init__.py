@@ -1,10 +1,11 @@
-"""Cuts the text of a function in two: a first half that always computes the same, and the rest.
+"""Takes the text of a function apart: into a half that always computes the same and the rest, or into a function of batches.
 
-In: the text of a file, the recorded call of a `map` and what TensorFlow traced of its function.  Out: the two functions, or the
+In: the text of a file, the recorded call of a `map` and what TensorFlow traced of its function.  Out: the new functions, or the
 line at which it would be cut and why it is not. Nothing is executed.
 """
 
+from advisor.splitting.batch_parts import BatchText, batch_text
 from advisor.splitting.cannot_split import CannotSplitError
 from advisor.splitting.split import Halves, split_function
 
-__all__ = ["CannotSplitError", "Halves", "split_function"]
+__all__ = ["BatchText", "CannotSplitError", "Halves", "batch_text", "split_function"]

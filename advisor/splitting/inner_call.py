@@ -30,10 +30,10 @@ def fixed_part(statement: ast.stmt, lines: Sequence[FunctionLine]) -> ast.expr |
         return None
     drawing = {line.called for line in lines if line.is_random}
     working = {line.called for line in lines if line.ops and not line.is_random}
-    if not drawing <= _called(statement):  # through another name, so that its place in the statement is unknown
+    if not drawing <= called_in(statement):  # through another name, so that its place in the statement is unknown
         return None
     for part in _evaluated_first(value):
-        called = _called(part)
+        called = called_in(part)
         if not called & drawing:
             return part if called & working else None
     return None
@@ -44,7 +44,7 @@ def is_worth_it(ops: Collection[str]) -> bool:
     return not _CHEAP_OPS.issuperset(ops)
 
 
-def _called(node: ast.AST) -> set[str]:
+def called_in(node: ast.AST) -> set[str]:
     """Return the names of the functions that a piece of code calls, without their modules or objects."""
     calls = (inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call))
     return {ast.unparse(function).rpartition(".")[2] for function in calls}
@@ -55,10 +55,10 @@ def _evaluated_first(node: ast.expr) -> Iterator[ast.expr]:
     following: ast.expr | None = node
     while following is not None and not _is_simple(following):
         yield following
-        following = next((operand for operand in _operands(following) if not _is_simple(operand)), None)
+        following = next((operand for operand in operands(following) if not _is_simple(operand)), None)
 
 
-def _operands(node: ast.expr) -> Sequence[ast.expr]:
+def operands(node: ast.expr) -> Sequence[ast.expr]:
     """Return the operands of an expression in the order of evaluation, all of which it evaluates; none if that is unclear."""
     match node:
         case ast.Call():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from advisor.splitting.cannot_split import CannotSplitError
@@ -46,10 +47,10 @@ def names_across(
     """
     first = body[:cut]
     value = fresh_name(function_text, "value") if inner is not None else ""
-    needed = names_needed([_without(body[cut], inner, value), *body[cut + 1 :]])
-    passed, defaults = _parameters(function_text, element_spec)
+    needed = names_needed([without(body[cut], inner, value), *body[cut + 1 :]])
+    passed, defaults = parameters_of(function_text, element_spec)
     bound = names_bound(first)
-    repeatable = _repeatable(function_text, body, first, {*passed, *defaults})
+    repeatable = constant_statements(body, first, {*passed, *defaults})
     repeated: list[ast.stmt] = []
     for statement in reversed(first):
         names = set(names_bound([statement])) & needed
@@ -70,9 +71,9 @@ def names_across(
     return NamesAcross(crossing, tuple(repeated), tuple(kept.items()), value)
 
 
-def fresh_name(function_text: FunctionText, base: str) -> str:
-    """Return a name that the file does not use."""
-    used: set[str] = set()
+def fresh_name(function_text: FunctionText, base: str, taken: Collection[str] = ()) -> str:
+    """Return a name that the file does not use, nor the caller (`taken`)."""
+    used: set[str] = set(taken)
     for node in ast.walk(function_text.tree):
         for attribute in ("id", "arg", "name", "attr", "asname"):
             name = getattr(node, attribute, None)
@@ -80,8 +81,12 @@ def fresh_name(function_text: FunctionText, base: str) -> str:
     return next(name for name in (base, *(f"{base}_{number}" for number in range(2, 1000))) if name not in used)
 
 
-def _parameters(function_text: FunctionText, element_spec: str) -> tuple[list[str], dict[str, str]]:
-    """Return the parameters that the element fills, and the others with their defaults."""
+def parameters_of(function_text: FunctionText, element_spec: str) -> tuple[list[str], dict[str, str]]:
+    """Return the parameters that the element fills, and the others with their defaults.
+
+    Raises:
+        CannotSplitError: The element spec does not show which these are.
+    """
     arguments = function_text.function.args
     positional = [*arguments.posonlyargs, *arguments.args]
     default_texts = [ast.unparse(value) for value in arguments.defaults]
@@ -119,13 +124,17 @@ def _components(spec: str) -> int | None:
     return count + 1
 
 
-def _repeatable(
-    function_text: FunctionText, body: list[ast.stmt], first: list[ast.stmt], parameters: set[str]
-) -> list[ast.stmt]:
-    """Return the statements of the first half that the second one may repeat: constants that are assigned once, and imports."""
+def constant_statements(body: Sequence[ast.stmt], among: Sequence[ast.stmt], parameters: set[str]) -> list[ast.stmt]:
+    """Return the statements that may be executed elsewhere, or twice: constants that are assigned once, and imports.
+
+    Args:
+        body: The statements of a function.
+        among: Those to choose from.
+        parameters: The parameters of the function.
+    """
     local = {*parameters, *names_bound(body)}
     repeatable: list[ast.stmt] = []
-    for statement in first:
+    for statement in among:
         names = set(names_bound([statement]))
         is_only = not names & parameters and sum(bool(names & names_bound([other]).keys()) for other in body) == 1
         is_fixed = isinstance(statement, ast.Import | ast.ImportFrom) or (
@@ -149,8 +158,8 @@ def _check_values(first: list[ast.stmt], needed: set[str]) -> None:
             raise CannotSplitError(f"the rest calls `{min(names)}`, a function that is defined before it")
 
 
-def _without(statement: ast.stmt, inner: ast.expr | None, value: str) -> ast.stmt:
-    """The statement with the name `value` in place of the expression."""
+def without(statement: ast.stmt, inner: ast.expr | None, value: str) -> ast.stmt:
+    """Return the statement with the name `value` in place of the expression; the statement itself if there is none."""
     if inner is None:
         return statement
     start = tuple(getattr(inner, name) for name in _PLACE)

@@ -21,6 +21,7 @@ def script(
     end: str = "stopped",
     steps: int = 15,
     keras: dict[str, Any] | None = None,
+    goes_on: bool = False,
     **consumer: Any,
 ) -> Analysis:
     """The analysis of a script that was recorded with this consumer, or until it was stopped."""
@@ -34,5 +35,6 @@ def script(
         calls=made.calls,
         consumers=(reader,),
         steps=(StepSeries(reader.id, tuple(range(steps))),),
+        goes_on=goes_on,
     )
     return replace(made, recording=recording, keras=keras or {}, pipelines=(replace(made.main, consumer=reader),))

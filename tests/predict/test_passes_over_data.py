@@ -19,16 +19,30 @@ def passes(made):
     return over.passes, over.basis
 
 
-def fit(*stages, finished=0, end="stopped", loops=None, **facts):
+def fit(*stages, finished=0, end="stopped", loops=None, goes_on=False, **facts):
     return script(
         *stages, kind="keras.fit", end=end, keras=FIT | facts, finished_epochs=finished, finished_steps=10 * finished,
-        loops=loops,
+        loops=loops, goes_on=goes_on,
     )  # fmt: skip
 
 
 def test_the_epochs_of_fit_are_known():
     over = horizon(made := fit(), made.main)
     assert (over.passes, over.basis, over.why, over.steps_per_pass) == (3, "known", "epochs=3 of fit", 10)
+
+
+def test_of_a_run_that_goes_on_only_the_rest_counts():
+    over = horizon(made := fit(goes_on=True), made.main)
+    assert (over.passes, over.basis, over.is_rest, over.steps_done) == (1.5, "known", True, 15)
+    assert over.why == "epochs=3 of fit, of which 1.5 epochs are done"
+    assert passes(fit(goes_on=True, epochs=None)) == (None, "unknown")  # it has made more than it was going to
+    assert passes(script(loops=(LOOP,), goes_on=True, steps=10)) == (2, "assumed")
+    assert passes(fit(*STAGES, repeat(), epochs=2, steps_per_epoch=25, goes_on=True)) == (3.5, "known")
+
+
+def test_a_watch_that_writes_during_the_run_does_not_take_it_for_finished():
+    assert passes(script(end="finished", iterators=1, goes_on=True)) == (None, "unknown")
+    assert passes(fit(may_stop=True, finished=1, end="finished", goes_on=True)) == (1.5, "assumed")
 
 
 def test_fit_starts_at_its_initial_epoch():

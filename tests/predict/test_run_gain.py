@@ -59,6 +59,17 @@ def test_a_run_within_the_first_pass_gains_nothing():
     assert gain.sentence.startswith("No gain: this run makes at most one pass")
 
 
+def test_of_a_run_that_goes_on_the_gain_is_that_of_what_is_left():
+    gain = run_gain(CACHE, Horizon("known", "epochs=3 of fit, of which 1 epoch is done", 2, 10, 10, is_rest=True), 1e6)
+    assert gain.prediction.value == pytest.approx(2 / (1 + 1 / 71))
+    assert gain.saved_ns == pytest.approx(10 * 1e6 * (1 - 1 / 71))
+    assert gain.sentence.startswith(
+        "Over the 2 epochs left of this run (known: epochs=3 of fit, of which 1 epoch is done) 1.97x"
+    )
+    last = run_gain(CACHE, Horizon("known", "epochs=3 of fit", 0.5, 10, 25, is_rest=True), 1e6)
+    assert last.sentence.startswith("No gain: at most one pass over the data is left of this run")
+
+
 def test_a_file_that_has_to_be_written_first_breaks_even_later():
     disk = Prediction(2, 2, 2, first_pass=0.4)  # the first pass takes 1.5 passes longer, each later one half of it less
     gain = run_gain(disk, Horizon("known", "", 4, 10), 1e6)

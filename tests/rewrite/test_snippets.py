@@ -22,7 +22,17 @@ from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.call_graph import CallGraph
 from advisor.model.calls import Call
-from advisor.model.finding import BuildOnce, Edit, InsertAfter, MoveAfter, SetArgument, SplitFlatMap, SplitMap
+from advisor.model.finding import (
+    BuildOnce,
+    Edit,
+    InsertAfter,
+    MoveAfter,
+    SetArgument,
+    SplitFlatMap,
+    SplitMap,
+    VectorizeParts,
+    VectorizeRagged,
+)
 from advisor.prove.graph_difference import difference, unstable_fields
 from advisor.prove.trial.script_calls import recorded_graph
 from advisor.replay.edited_graph import edited_graph
@@ -49,14 +59,16 @@ METHODS = ("map", "filter", "batch", "shuffle", "cache", "prefetch", "with_optio
 def test_every_kind_of_edit_is_among_them():
     """Each is replayed and written into a real script, and both give the same elements.
 
-    Split functions have scripts of their own, in `test_split_functions.py`; loops have them in `test_build_once.py`.
+    Split functions have scripts of their own, in `test_split_functions.py`; loops have them in `test_build_once.py`, functions
+    that are vectorised in parts in `test_mixed_functions.py`, and those of texts in `test_ragged_text.py`.
     """
     calls = [Call(f"{method} {number}", method, None, inputs=("range 0",)) for method in METHODS for number in range(3)]
     kinds = set()
     for snippet in SNIPPETS.values():
         with contextlib.suppress(IndexError, StopIteration):  # an edit of another method
             kinds |= {type(edit) for edit in snippet.edits(snippets.Recorded(calls))}
-    assert kinds | {SplitMap, SplitFlatMap, BuildOnce} == set(typing.get_args(Edit))
+    others = {SplitMap, SplitFlatMap, BuildOnce, VectorizeParts, VectorizeRagged}
+    assert kinds | others == set(typing.get_args(Edit))
 
 
 @pytest.fixture(scope="session")

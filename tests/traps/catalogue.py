@@ -13,6 +13,8 @@ from typing import Any
 
 SCRIPTS = Path(__file__).parent / "scripts"
 HELPER = SCRIPTS / "ledger.py"
+MODULES = SCRIPTS / "modules"
+"""Modules that some of the scripts import; they are copied beside each of them."""
 TOPICS = (
     "mutable tables",
     "variables raised per epoch",

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from tests.traps.catalogue import ALL, HELPER, Trap, allowed_by, harmed_keys
+from tests.traps.catalogue import ALL, HELPER, MODULES, Trap, allowed_by, harmed_keys
 
 HERE = Path(__file__).parent
 RUN_S = 600.0
@@ -136,9 +136,10 @@ class Scripts:
 
 @contextmanager
 def folder_of(trap: Trap, text: str) -> Iterator[Path]:
-    """The script with this text in a fresh folder, with its helper."""
+    """The script with this text in a fresh folder, with its helper and the modules that scripts import."""
     with tempfile.TemporaryDirectory(prefix="trap-") as folder:
-        shutil.copy(HELPER, folder)
+        for helper in (HELPER, *sorted(MODULES.glob("*.py"))):
+            shutil.copy(helper, folder)
         script = Path(folder) / trap.path.name
         script.write_text(text, encoding="utf-8")
         yield script

@@ -25,14 +25,26 @@ def takes_batches(graph: Any, operations: Iterable[Any], components: Mapping[str
         operations: Its ops in topological order.
         components: Names of the ops that stand for the components of the element.
     """
-    varying = set(components)
+    varying, others = ops_by_form(operations, components)
+    return not others and bool(components) and all(origin(tensor).name in varying for tensor in graph.outputs)
+
+
+def ops_by_form(operations: Iterable[Any], components: Iterable[str]) -> tuple[set[str], set[str]]:
+    """Return the names of the ops that depend on the element, and of those among them that treat a batch otherwise.
+
+    Args:
+        operations: The ops of a function in topological order.
+        components: Names of the ops that stand for the components of the element.
+    """
+    varying, others = set(components), set[str]()
     for op in operations:
         moving = [tensor for tensor in op.inputs if tensor.op.name in varying]
         if op.name not in varying and not moving:
             continue
         varying.add(op.name)
         if any(tensor.shape.rank is None for tensor in (*op.inputs, *op.outputs)):
-            return False
+            others.add(op.name)
+            continue
         if op.type in PLUMBING:
             continue
         if op.type in ELEMENTWISE_OPS or op.type in ELEMENT_SPLITTING_OPS:
@@ -40,8 +52,8 @@ def takes_batches(graph: Any, operations: Iterable[Any], components: Mapping[str
         else:
             is_same = op.type in _FORMS and _FORMS[op.type](op, varying)
         if not is_same:
-            return False
-    return bool(components) and all(origin(tensor).name in varying for tensor in graph.outputs)
+            others.add(op.name)
+    return varying, others
 
 
 def origin(tensor: Any) -> Any:  # noqa: ANN401

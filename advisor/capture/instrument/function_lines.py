@@ -62,7 +62,7 @@ def function_lines(
         return ()
     lines = []
     for (line, called), numbers in places.items():
-        counts = _counted(node.op for number in numbers for node in nodes_inside(operations[number].node_def, bodies))
+        counts = counted(node.op for number in numbers for node in nodes_inside(operations[number].node_def, bodies))
         size = _bytes_before(graph, operations, numbers[0])
         lines.append(FunctionLine(line, called, counts, not wanted.isdisjoint(counts), size))
     return tuple(lines)
@@ -80,24 +80,61 @@ def _place(op: Any, name: str, site: Site) -> tuple[int, str] | None:  # noqa: A
 
     Ops that tf.data makes for arguments and results (of ragged tensors) belong to no line.
     """
+    line = line_of(op, name, site)
+    if line is None:
+        return None
+    frame = frame_of_call(op, name, site)
+    return line, frame.name if frame is not None else ""
+
+
+def line_of(op: Any, name: str, site: Site) -> int | None:  # noqa: ANN401
+    """Return the line of a function's body that makes an op; None if no line does.
+
+    Args:
+        op: The op, with the stack at the time when it was made.
+        name: Name of the function's code object.
+        site: Where the function is defined.
+    """
     frames = list(getattr(op, "traceback", ()))
+    number = _own_frame(frames, name, site)
+    return None if number is None else frames[number].lineno
+
+
+def frame_of_call(op: Any, name: str, site: Site) -> Any:  # noqa: ANN401
+    """Return the frame of the function that a line of a function's body calls to make an op; None if there is none.
+
+    Args:
+        op: The op.
+        name: Name of the function's code object.
+        site: Where the function is defined.
+    """
+    frames = list(getattr(op, "traceback", ()))
+    number = _own_frame(frames, name, site)
+    if number is None:
+        return None
+    own = frames[number]
+    # AutoGraph calls the body of a lambda through a function of its own, so that its frame occurs twice.
+    inner = (
+        other
+        for other in frames[number + 1 :]
+        if other.name not in _WRAPPERS
+        and not other.filename.startswith(_OWN_FILES)
+        and (other.filename, other.name) != (own.filename, own.name)
+    )
+    return next(inner, None)
+
+
+def _own_frame(frames: Sequence[Any], name: str, site: Site) -> int | None:
+    """The first frame that is in the body of the function."""
     names = {name, *_LAMBDA_NAMES} if name == "<lambda>" else {name}
     for number, frame in enumerate(frames):
-        is_own = frame.filename == site.file and site.line <= frame.lineno <= site.end_line and frame.name in names
-        if is_own:
-            # AutoGraph calls the body of a lambda through a function of its own, so that its frame occurs twice.
-            inner = (
-                other.name
-                for other in frames[number + 1 :]
-                if other.name not in _WRAPPERS
-                and not other.filename.startswith(_OWN_FILES)
-                and (other.filename, other.name) != (frame.filename, frame.name)
-            )
-            return frame.lineno, next(inner, "")
+        if frame.filename == site.file and site.line <= frame.lineno <= site.end_line and frame.name in names:
+            return number
     return None
 
 
-def _counted(types: Iterable[str]) -> dict[str, int]:
+def counted(types: Iterable[str]) -> dict[str, int]:
+    """Return op type -> number of ops, without those that do not compute anything."""
     return dict(sorted(Counter(op for op in types if op not in PLUMBING).items()))
 
 

@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING
+from advisor.capture.instrument.batch_lines import batch_lines
 from advisor.capture.instrument.captured_state import Captured, captured_by, uses_enclosing
 from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
 from advisor.capture.instrument.function_lines import function_lines
 from advisor.capture.instrument.padding_kept import keeps_padding
+from advisor.capture.instrument.ragged_forms import ragged_results
 from advisor.model.calls import FunctionFacts, Site
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.op_effects import CALLING_OPS, SEED_OPS, is_dataset_op
@@ -131,6 +133,10 @@ def function_facts(
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,
         uses_enclosing=any(uses_enclosing(wrapper.function.graph) for wrapper in wrappers),
+        batch_lines=()
+        if flow is None or flow.is_elementwise or not wrappers
+        else batch_lines(wrappers[0].function.graph, function, site),
+        ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
         keeps_padding=_keeps_padding(wrappers, ops) if flow is not None and flow.is_elementwise else None,
     )
 

@@ -54,6 +54,9 @@ PLAUSIBLE_RATIO = Constant(8.0, "ratio")
 
 CALLED_NS = Constant(50_000.0, "ns", "45 and 56 us with a function of 0.74 ms, 16 us with one of 0.07 ms.", TWO_CORES)
 """Cost per element of calling the function of a map fused with its batch, with the profiler and copying 48 KiB."""
+OP_START_NS = Constant((1_000.0, 3_000.0), "ns")
+"""Time that an op of a function takes before it computes anything, which a call per batch saves for all elements but one:
+typical, maximum."""
 EPOCH_START_NS = Constant(1_500_000.0, "ns", "0.3 to 2 ms passed between the epochs of isolated pipelines.", TWO_CORES)
 """Creation of an iterator and its threads, which no change avoids. It depends on the pipeline more than on the machine."""
 EFFICIENCY = Constant(

@@ -87,10 +87,10 @@ class AnalysedRun(HeldRun):
         request: Request | None = decode_message(line, Request) if line else None
         return request if isinstance(request, Begin) else None
 
-    def _write(self, script_exit: ScriptExit) -> None:
+    def _write(self, script_exit: ScriptExit, goes_on: bool = False) -> None:
         """Write the run folder, but not again after the trials, which are no part of the run."""
         if not self._is_held:
-            super()._write(script_exit)
+            super()._write(script_exit, goes_on)
 
     def _finish(self, ended: ScriptExit) -> None:
         if not self._is_held:

@@ -28,6 +28,8 @@ from advisor.model.finding import (
     SplitFlatMap,
     SplitMap,
     Vectorize,
+    VectorizeParts,
+    VectorizeRagged,
 )
 from advisor.model.outcome import Interval
 from advisor.model.recording import ScriptExit
@@ -184,7 +186,7 @@ _KINDS: dict[str, type[Edit]] = {
     kind.__name__: kind
     for kind in (
         *(SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SetFunction),
-        *(SplitMap, SplitFlatMap, BuildOnce),
+        *(SplitMap, SplitFlatMap, BuildOnce, VectorizeParts, VectorizeRagged),
     )
 }
 

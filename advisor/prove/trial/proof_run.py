@@ -86,7 +86,7 @@ class ProofRun(HeldRun):
         with contextlib.suppress(OSError):
             self._send(Ended(ended))
 
-    def _write(self, ended: ScriptExit) -> None:
+    def _write(self, script_exit: ScriptExit, goes_on: bool = False) -> None:
         """Write nothing: a proof has no recording."""
 
 

@@ -11,7 +11,17 @@ from advisor.capture.request import CaptureRequest, Progress, SessionRequest
 from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.calls import Call, Site
 from advisor.model.codec import decode_message, encode_message
-from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption, Vectorize
+from advisor.model.finding import (
+    Code,
+    InsertAfter,
+    MoveAfter,
+    Remove,
+    Safety,
+    SetArgument,
+    SetOption,
+    Vectorize,
+    VectorizeParts,
+)
 from advisor.model.outcome import Interval
 from advisor.model.recording import ScriptExit
 from advisor.prove.trial.compared_streams import Passes
@@ -59,6 +69,7 @@ EDITS = (
     MoveAfter("c1", "c2"),
     SetOption("c1", "autotune.enabled", 0.5),
     Vectorize("c1"),
+    VectorizeParts("c1", "def f_batch(x):\n    return x\n", "f_batch", "def f(x):\n    return x\n", 3),
 )
 REQUESTS = (
     TryFix(edits_to_json(EDITS[:1]), edits_to_json(EDITS[3:]), Safety.REORDERED, None, 2.5),

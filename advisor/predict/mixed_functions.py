@@ -1,0 +1,75 @@
+"""Whether a function of which only one part takes batches as it is can be called once per batch, in parts.
+
+In: an `Analysis`, a `map` and the `batch` behind it.  Out: `Mixed`: the fix, or the reason why there is none. The parts are put
+together from the text of the function (`advisor.splitting.batch_text`) and from what capture recorded of its lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.model.calls import Call, FunctionFacts
+from advisor.model.finding import Fix, VectorizeParts
+from advisor.model.pipeline import Analysis
+from advisor.model.state import STATIC_TABLE
+from advisor.model.vectorizable_ops import CHECKING_OPS, DRAWING_OPS, READING_OPS
+from advisor.predict.batch_functions import has_branches, moves_behind_batch, vectorized_safety
+from advisor.predict.splits import text_of_file
+from advisor.predict.structure import linear_chain
+from advisor.splitting import CannotSplitError, batch_text
+
+
+@dataclass(frozen=True, slots=True)
+class Mixed:
+    """How a function can be called once per batch, in parts."""
+
+    reason: str = ""
+    """Why there is no fix, as a clause; empty if there is one, or if nothing is known about its lines."""
+    fix: Fix | None = None
+    lines: tuple[int, ...] = ()
+    """The lines at which one part ends and the next begins."""
+
+
+def mixed_function(analysis: Analysis, call: Call, batched: Call) -> Mixed:
+    """Return how a `map` can be called once per batch, in parts that take batches and parts that are vectorised.
+
+    Args:
+        analysis: The analysis.
+        call: The `map`.
+        batched: The `batch` or `padded_batch` behind it, with nothing between them that looks at single elements.
+    """
+    function = call.function
+    if call.method != "map" or function is None or not function.batch_lines or call.nested_in is not None:
+        return Mixed()
+    reason = _reason_against(function)
+    if reason:
+        return Mixed(reason)
+    moves = moves_behind_batch(analysis, call, batched)
+    if moves is None:
+        return Mixed()
+    text, chain = text_of_file(call), linear_chain(analysis, call)
+    if text is None or len(chain) < 2:
+        return Mixed("its file cannot be read")
+    try:
+        written = batch_text(text, call, chain[1].element_spec)
+    except CannotSplitError as error:
+        where = f" (line {error.line})" if error.line is not None else ""
+        return Mixed(f"{error.reason}{where}")
+    edit = VectorizeParts(call.id, written.text, written.name, written.original, written.line)
+    fix = Fix((*moves, edit), vectorized_safety(function), is_auto=not has_branches(function))
+    return Mixed("", fix, written.cuts)
+
+
+def _reason_against(function: FunctionFacts) -> str:
+    """Why its results may depend on more than its element, constants, static tables and its own draws, as a clause."""
+    if function.python_ops or not function.is_traced:
+        return "it runs Python code"
+    known = CHECKING_OPS | DRAWING_OPS | READING_OPS
+    if function.stateful_ops is None or not known.issuperset(function.stateful_ops):
+        return "it has stateful ops"
+    if not DRAWING_OPS.issuperset(function.random_ops):
+        return "it draws random numbers in a way that has no form for batches"
+    is_constant = all(resource.kind == STATIC_TABLE for resource in function.resources)
+    if not is_constant or (function.captured and not function.resources):
+        return "it reads state outside its element"
+    return ""

@@ -1,0 +1,85 @@
+"""Makes the function of batches of a `VectorizeParts` edit from its text, and checks it against the function of one element.
+
+In: the function as the script passed it, and the edit.  Out: a function. `check_parts` traces it for one element, with a plain
+call in place of `tf.vectorized_map`: the graph must equal that of the script's function, op by op.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from advisor.capture.instrument.code_identity import traced_identity
+from advisor.capture.instrument.replay_log import LoggedCall
+from advisor.model.finding import VECTORIZED_MAP, VectorizeParts
+from advisor.replay.call_arguments import with_function
+from advisor.replay.edited import CannotVectorize
+from advisor.replay.halves import closure_of, compiled, plain_function
+
+
+def function_of_parts(
+    name: str,
+    edit: VectorizeParts,
+    function: Any,  # noqa: ANN401
+    vectorized_map: Callable[..., Any],
+) -> Callable[..., Any]:
+    """Compile the function of batches with the globals and the closure of the function of one element.
+
+    Args:
+        name: Name of the call for error messages.
+        edit: The text.
+        function: The function as the script passed it.
+        vectorized_map: What the text calls for the parts that are vectorised.
+
+    Raises:
+        CannotVectorize: The function is no plain Python function, or a variable of its closure has no value yet.
+    """
+    plain = plain_function(function)
+    closure = None if plain is None else closure_of(plain)
+    if plain is None or closure is None:
+        raise CannotVectorize(name, "its function is not a Python function, or uses a variable that has no value yet")
+    return compiled(plain, edit.text, edit.name, closure, {VECTORIZED_MAP: vectorized_map})
+
+
+def check_parts(name: str, edit: VectorizeParts, logged: LoggedCall) -> None:
+    """Compare the graph of the new function, for one element, with that of the script's function.
+
+    Args:
+        name: Name of the call for error messages.
+        edit: The text.
+        logged: The recorded call of `map`.
+
+    Raises:
+        CannotVectorize: The graphs differ, or a part takes or returns something else than tensors.
+    """
+    import tensorflow as tf
+
+    problems: list[str] = []
+
+    def of_one_row(part: Callable[..., Any], rows: Any, fallback_to_while_loop: bool) -> Any:  # noqa: ANN401
+        result = part(rows)
+        for value in tf.nest.flatten((rows, result)):
+            if not isinstance(value, tf.Tensor):
+                problems.append(f"a part of its function takes or returns a {type(value).__name__} instead of a tensor")
+        return result
+
+    as_it_is = tf.autograph.experimental.do_not_convert(of_one_row)
+    args, kwargs = with_function(
+        name,
+        logged.original,
+        logged.args,
+        logged.kwargs,
+        lambda function: function_of_parts(name, edit, function, as_it_is),
+    )
+    try:
+        dataset = logged.original(*args, **kwargs)
+    except CannotVectorize:
+        raise
+    except Exception as error:
+        last = next((line.strip() for line in reversed(str(error).splitlines()) if line.strip()), type(error).__name__)
+        reason = problems[0] if problems else f"its parts fail: {last[:200].rstrip('.')}"
+        raise CannotVectorize(name, reason) from error
+    if problems:
+        raise CannotVectorize(name, problems[0])
+    if traced_identity(dataset) != traced_identity(logged.dataset):
+        raise CannotVectorize(name, "its parts have another graph than its function")

@@ -1,0 +1,60 @@
+"""Writes a function of batches that keeps some parts of a function as they are and vectorises the rest.
+
+In: `Source`, a located call of `map` and the `VectorizeParts` edit, which contains the text.  Out: the splices: the name of the
+new function in the call, and its definition after that of the function of one element. `advisor.replay.batch_parts` compiles the
+same text for the proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import libcst as cst
+
+from advisor.model.finding import VECTORIZED_MAP, VectorizeParts
+from advisor.rewrite.arguments import find_argument
+from advisor.rewrite.batch_function import NameOf
+from advisor.rewrite.cannot_rewrite import CannotRewriteError
+from advisor.rewrite.splices import Splice
+from advisor.rewrite.syntax import LocatedCall, Source, find_all
+
+
+def vectorize_parts(
+    source: Source, call: LocatedCall, edit: VectorizeParts, name_of: NameOf, written: Collection[Splice] = ()
+) -> list[Splice]:
+    """Pass the new function, and write its definition.
+
+    Args:
+        source: The text.
+        call: The `map`.
+        edit: The edit.
+        name_of: Returns a name of TensorFlow as the file writes it.
+        written: The definitions that were written for other calls.
+
+    Returns:
+        The change of the argument, and the definition if it is not among those written.
+
+    Raises:
+        CannotRewriteError: The function is not an argument of this call, or its definition has changed.
+    """
+    argument = find_argument(call, "map_func")
+    if argument is None:
+        raise CannotRewriteError(f"The function of {call.method} is not an argument in this line.")
+    definition = _definition(source, edit)
+    end = source.line_span(definition)[1]
+    text = edit.text.replace(VECTORIZED_MAP, name_of("tf.vectorized_map", definition))
+    gap = source.newline * (1 if edit.text[:1] in " \t" else 2)
+    before = "" if source.text[end - 1 : end] in ("\n", "\r") else source.newline
+    change = Splice(argument.start, argument.end, edit.name)
+    companion = Splice(end, end, f"{before}{gap}{text}")
+    return [change] if companion in written else [change, companion]
+
+
+def _definition(source: Source, edit: VectorizeParts) -> cst.FunctionDef:
+    """Return the definition of the function of one element."""
+    for node in find_all(source.module, cst.FunctionDef):
+        start, end = source.line_span(node)
+        is_same = source.text[start:end].rstrip("\r\n") == edit.original.rstrip("\r\n")
+        if is_same and source.line_number(node) == edit.line:
+            return node
+    raise CannotRewriteError("The definition of the function has changed.")
