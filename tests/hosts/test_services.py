@@ -147,5 +147,3 @@ def test_nothing_is_said_without_both_sides(pipelines):
     assert found(consumer) is None
     assert service_bottleneck(services_of(1, [worker]), NAMES) is None
     assert service_bottleneck(Services(), NAMES) is None
-    other = replace(worker, iterators=worker.iterators[:1], bottleneck=None)
-    assert found(consumer, worker, other) is None, "workers of different pipelines"
