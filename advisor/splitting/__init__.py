@@ -4,7 +4,7 @@ In: the text of a file, the recorded call of a `map` and what TensorFlow traced 
 line at which it would be cut and why it is not. Nothing is executed.
 """
 
-from advisor.splitting.batch_functions import BatchText, batch_text
+from advisor.splitting.batched_text import BatchText, batch_text
 from advisor.splitting.cannot_split import CannotSplitError
 from advisor.splitting.split import Halves, split_function
 
