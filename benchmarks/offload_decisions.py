@@ -96,7 +96,10 @@ def decided(pipeline: Pipeline, folder: Path, data: Path) -> Decision:
         raise SystemExit(f"{pipeline.name}: advisor offload ended with {done.returncode}:\n{done.stderr[-2000:]}")
     found: dict[str, Any] = json.loads(done.stdout)
     movability, measured = found["movability"], found["measurement"]
-    first = next(iter(movability["objections"]), None)
+    objections = sorted(
+        movability["objections"], key=lambda found: found["verdict"] != "refused"
+    )  # the sentence names the first
+    first = next(iter(objections), None)
     compared = (
         "" if measured is None else {True: "equal", False: "different", None: "not compared"}[measured["same_elements"]]
     )
