@@ -123,7 +123,7 @@ def report(decisions: Sequence[Decision]) -> list[str]:
     return [
         machine_sentence(),
         f"{right} of {len(decisions)} decisions are right: {movable} pipelines can move, {len(decisions) - movable} cannot, or "
-        "nobody can know. Right means: the verdict, the call after which the elements leave the workers and the change of the "
+        "it is undecidable. Right means: the verdict, the call after which the elements leave the workers and the change of the "
         "script, or the verdict, the cause and its line.",
         "",
         "| pipeline | what is special | truth | `advisor offload` | elements through workers |",
