@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from advisor.workflows.analyze import Request
     from advisor.workflows.fix_request import FixResult
 
-DEFAULT_BUDGET = "5min"
+DEFAULT_BUDGET = "10min"
 EXIT_PIPELINE_ALONE = 4
 _OWN_OPTIONS = ("--write", "--undo", "--only", "--pipeline-only", "--budget")
 """Options of this command that are passed to the script without an effect here if they follow it by mistake."""

@@ -125,9 +125,9 @@ MIN_BUDGET_S = Constant(
 )
 """A shorter budget is refused."""
 DEFAULT_BUDGET_S = Constant(
-    300.0,
+    600.0,
     "s",
-    "Chosen: people and agents wait no longer. It holds the analysis, TRIALS_S, NUMBERS_S and six pairs of runs of 12 s.",
+    "Chosen: with 300 s, flowers_like (runs of 40 s) ended without a proof on the whole script.",
 )
 """`--budget` of `advisor fix` if it is not given."""
 TRIALS_S = Constant(
