@@ -61,14 +61,14 @@ def gain_left(analysis: Analysis, trial: Trial, finding: Finding) -> float | Non
     Args:
         analysis: The analysis of the unchanged script.
         trial: The trial of the latest kept change: how fast the pipeline alone is now.
-        finding: The proposed change, with its predicted speedup of the pipeline alone.
+        finding: The proposed change. The high end of its predicted speedup of the pipeline alone counts.
     """
     own_s, now_s = own_step_s(analysis), _pipeline_s(analysis, trial)
     if own_s is None or now_s is None or finding.prediction is None or finding.fix is None:
         return None
     if any(isinstance(edit, _OVERLAPPING) or _is_prefetch(edit) for edit in finding.fix.edits) or finding.is_of_step:
         return None
-    then_s = now_s / max(1.0, finding.prediction.value)
+    then_s = now_s / max(1.0, finding.prediction.high)
     return max((own_s + now_s) / (own_s + then_s), max(own_s, now_s) / max(own_s, then_s))
 
 

@@ -130,7 +130,12 @@ FOLLOW_AFTER_S = Constant(60.0, "s", "Longer than most evaluations between two e
 
 CHECK_NS = Constant(250_000_000, "ns", "Computing the confidence interval takes up to a millisecond.", TWO_CORES)
 """Minimum time between two checks."""
-BUFFER_LOOK_NS = Constant(50_000_000, "ns", "Reading the model takes about a millisecond.", TWO_CORES)
+BUFFER_LOOK_NS = Constant(
+    50_000_000,
+    "ns",
+    "Reading the model took 0.12 and 0.18 ms with 4 and 32 iterators, other programs running.",
+    TWO_CORES,
+)
 """Minimum time between two readings of how full the last buffer is."""
 PATIENCE_S = Constant(5.0, "s")
 """Time to wait for a training loop after a loop that only reads the dataset, e.g. to count its elements before training."""
