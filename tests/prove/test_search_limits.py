@@ -48,6 +48,11 @@ def test_the_gain_of_a_step_is_bounded_by_what_the_pipeline_saves(pipeline_ms, p
     assert gain_left(ANALYSIS, trial(pipeline_ms), finding(predicted)) == pytest.approx(largest, rel=0.01)
 
 
+def test_the_high_end_of_a_prediction_counts():
+    unsure = replace(finding(1.0), prediction=Prediction(1.0, 1.0, 2.0))
+    assert gain_left(ANALYSIS, trial(40.0), unsure) == pytest.approx(2.0, rel=0.01)
+
+
 def test_a_step_of_several_batches_waits_for_all_of_them():
     several = replace(ANALYSIS, keras={"steps_per_execution": 32})
     assert is_enough(ANALYSIS, trial(0.5)) and not is_enough(several, trial(0.5))
