@@ -183,6 +183,7 @@ def test_a_module_beside_the_script_hides_none_of_python(tmp_path):
     assert (own, safe_path) == ("its_own", "None None"), "what a call imports or starts finds the script's folder"
 
 
+@pytest.mark.long
 def test_a_worker_of_a_pool_of_multiprocessing_may_have_one(tmp_path):
     done = script(
         tmp_path,
@@ -212,6 +213,7 @@ time.sleep(0.3)
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("end", ["", "sys.exit(3)"], ids=["end", "exit"])
 def test_the_end_of_the_script_ends_its_call_without_a_word(tmp_path, end):
     began = time.monotonic()

@@ -65,7 +65,12 @@ def judged(recorded: Recorded) -> RaggedText:
     return ragged_text(dataclasses.replace(EMPTY, calls=calls), recorded.call("map"), recorded.call("padded_batch"))
 
 
-@pytest.mark.parametrize("name", SCRIPTS)
+SHORTEST = "words in a lambda, with a padding value"
+
+
+@pytest.mark.parametrize(
+    "name", [name if name == SHORTEST else pytest.param(name, marks=pytest.mark.long) for name in SCRIPTS]
+)
 def test_the_batches_are_the_same_bit_for_bit(name, tmp_path, monkeypatch, recorded):
     (before, after), path = SCRIPTS[name], tmp_path / "train.py"
     path.write_text(HEAD + before)
@@ -140,6 +145,7 @@ def test_padding_that_to_tensor_does_not_repeat_is_refused_with_the_reason(recor
     assert "it reads state" in refusal(recorded, lambda text: tf.strings.join([split(text), variable]))
 
 
+@pytest.mark.long
 @settings(max_examples=examples(12), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(st.lists(st.sampled_from(["a", "b", "A", "zz", "é"]), max_size=4).map(" ".join), min_size=1, max_size=7),
