@@ -15,19 +15,13 @@ from typing import ClassVar
 
 from advisor.model import catalog
 from advisor.model.calls import INFINITE_CARDINALITY, Call, FunctionFacts, Site
-from advisor.model.finding import (
+from advisor.model.edits import (
     BuildOnce,
     Code,
     Edit,
-    Evidence,
-    Finding,
-    Fix,
     InsertAfter,
     MoveAfter,
-    Prediction,
-    Rejected,
     Remove,
-    Safety,
     SetArgument,
     SetFunction,
     SetOption,
@@ -35,6 +29,7 @@ from advisor.model.finding import (
     SplitMap,
     Vectorize,
 )
+from advisor.model.finding import Evidence, Finding, Fix, Prediction, Rejected, Safety
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
 from advisor.model.profile_statistics import DeviceFacts, KernelRow, OpRow
 from advisor.model.recording import Consumer, Host, ProductTimes, Usage
@@ -52,19 +47,23 @@ from advisor.predict import (
     Remade,
     Split,
     asynchronous,
-    batch_behind,
+    batch_after,
     batch_edit,
+    best_place,
     built_once,
     cache_assumptions,
     cache_bytes,
+    cache_edits,
     cache_obstacles,
     cache_places,
-    calls_behind,
+    cache_safety,
     compile_edit,
     consumed_call,
+    copies_of,
     core_use,
     cores_needed,
     decorated_edit,
+    downstream_calls,
     edits_to_batch_first,
     element_bytes,
     elements_per_epoch,
@@ -73,17 +72,21 @@ from advisor.predict import (
     flat_map_split,
     forbidding_options,
     function_edit,
+    graph_step_edit,
     hoist,
     input_share,
-    is_cached_behind,
+    is_cached_downstream,
+    is_editable,
     is_fed,
     is_read_again,
-    is_repeated_behind,
+    is_repeated_downstream,
     is_rewrite_forbidden,
     is_sequential_stateless_map,
     iterators_inside,
     iterators_of_call,
+    larger_place,
     last_batch,
+    last_editable_call,
     linear_chain,
     machine_costs,
     measured_ns,
@@ -110,11 +113,14 @@ from advisor.predict import (
     remade,
     saved_work,
     serial_maps,
+    share_of_wait,
+    smallest_place,
     split_of,
     step_fix,
     step_site,
     steps_per_epoch,
     steps_seen,
+    takes_link,
     top_iterator,
     upstream_calls,
     vectorized_bytes,
@@ -141,7 +147,8 @@ class Rule:
     """If True, the engine evaluates the rule only when the verdict is input-bound. Device-side rules set this to False."""
 
     is_fallback: ClassVar[bool] = False
-    """If True, the engine evaluates the rule last, and only if input is the bottleneck and no other rule has a finding."""
+    """If True, the engine evaluates the rule last, and only if input is the bottleneck and no other rule has a finding that is
+    reported."""
 
     is_hint: ClassVar[bool] = False
     """If True, its findings are hints: they concern the training step, and nothing predicts or proves their gain until `advisor
@@ -226,23 +233,6 @@ NEAR_SHARE = 0.05
 """Share of the wait from which a rule says why it proposes nothing for an iterator. A smaller share needs no explanation."""
 
 
-def is_editable(call: Call) -> bool:
-    """Whether the call is in the user's own code, so that it can be edited."""
-    return call.site is not None and call.library is None and call.made_by is None
-
-
-def takes_link(analysis: Analysis, call: Call) -> bool:
-    """Whether a transformation can be inserted after the call.
-
-    If a library made the call, the transformation goes after the user's own call of the library, provided that this is
-    the last dataset made there.
-    """
-    if is_editable(call):
-        return True
-    goes_on = any(later.library and later.site == call.site and call.id in later.inputs for later in analysis.calls)
-    return call.site is not None and call.made_by is None and call.nested_in is None and not goes_on
-
-
 def parallel_fix(calls: Sequence[Call]) -> Fix | None:
     """The fix that sets `num_parallel_calls=tf.data.AUTOTUNE` in these maps.
 
@@ -264,16 +254,6 @@ def label(call: Call) -> str:
     """A readable name of a call: `map(decode)` if the function has a name, otherwise `map`."""
     name = call.function.name if call.function else ""
     return f"{call.method}({name})" if name else call.method
-
-
-def last_editable_call(analysis: Analysis, pipeline: Pipeline) -> Call | None:
-    """The last call before the consumer after which a transformation can be inserted; None if there is none."""
-    call = consumed_call(analysis, pipeline)
-    return (
-        next((upstream for upstream in upstream_calls(analysis, call) if takes_link(analysis, upstream)), None)
-        if call
-        else None
-    )
 
 
 UNKNOWN_PLACE = "an unknown line"
@@ -338,20 +318,24 @@ __all__ = [
     "Vectorize",
     "Verdict",
     "asynchronous",
-    "batch_behind",
+    "batch_after",
     "batch_edit",
+    "best_place",
     "built_once",
     "cache_assumptions",
     "cache_bytes",
+    "cache_edits",
     "cache_obstacles",
     "cache_places",
-    "calls_behind",
+    "cache_safety",
     "catalog",
     "compile_edit",
     "consumed_call",
+    "copies_of",
     "core_use",
     "cores_needed",
     "decorated_edit",
+    "downstream_calls",
     "edits_to_batch_first",
     "element_bytes",
     "elements_per_epoch",
@@ -360,18 +344,20 @@ __all__ = [
     "flat_map_split",
     "forbidding_options",
     "function_edit",
+    "graph_step_edit",
     "hoist",
     "input_share",
-    "is_cached_behind",
+    "is_cached_downstream",
     "is_editable",
     "is_fed",
     "is_read_again",
-    "is_repeated_behind",
+    "is_repeated_downstream",
     "is_rewrite_forbidden",
     "is_sequential_stateless_map",
     "iterators_inside",
     "iterators_of_call",
     "label",
+    "larger_place",
     "last_batch",
     "last_editable_call",
     "linear_chain",
@@ -402,6 +388,8 @@ __all__ = [
     "remade",
     "saved_work",
     "serial_maps",
+    "share_of_wait",
+    "smallest_place",
     "split_of",
     "step_fix",
     "step_site",

@@ -64,12 +64,12 @@ PIPELINES = (
     ),
     Pipeline(
         "take before batch",
-        "a `take` of whole batches: moves behind the batch",
+        "a `take` of whole batches: moves after the batch",
         _WORKED + "dataset = dataset.take(320).batch(32).prefetch(2)",
     ),
     Pipeline(
         "take at the end",
-        "a `take` behind the batch: stays",
+        "a `take` after the batch: stays",
         _WORKED + "dataset = dataset.batch(32).take(10).prefetch(2)",
     ),
     Pipeline(
@@ -117,7 +117,7 @@ PIPELINES = (
     ),
     Pipeline(
         "repeat behind Python",
-        "a py_function behind the work: it stays, and `repeat` moves before `distribute`",
+        "a py_function after the work: it stays, and `repeat` moves before `distribute`",
         _WORKED + "dataset = dataset.map(lambda x: tf.ensure_shape(tf.py_function(lambda y: y, [x], tf.float32), []))\n"
         "dataset = dataset.batch(32).repeat().prefetch(2)",
         after="map",

@@ -30,7 +30,8 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.calls import Call
 from advisor.model.catalog import BATCH_FORM_OPS, ELEMENT_SPLITTING_OPS, ELEMENTWISE_OPS
-from advisor.model.finding import MoveAfter, Safety, Vectorize
+from advisor.model.edits import MoveAfter, Vectorize
+from advisor.model.finding import Safety
 from advisor.model.vectorizable_ops import DRAWING_OPS, LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
 from advisor.predict import vectorizing_fix
 from advisor.prove.trial.element_digests import Bounds
@@ -43,7 +44,7 @@ DOCS = Path(__file__).parents[1] / "docs" / "vectorization.md"
 ROWS, BATCH, TIMED_BATCH = 70, 16, 128
 TURNS, TURN_S = 3, 0.25
 PROPOSED = "vectorised, if equal"
-AS_IT_IS = "moved behind the batch as it is"
+AS_IT_IS = "moved after the batch as it is"
 DATA = tf.data.Dataset
 
 

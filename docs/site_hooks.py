@@ -53,11 +53,11 @@ COMMAND_LINE = "<!-- site: command line -->"
 PYTHON_API = "<!-- site: python api -->"
 """Places in pages that are filled from the code."""
 PUBLIC_OBJECTS = (
-    "advisor.analyze_script",
-    "advisor.analyze_run",
-    "advisor.analyze_dataset",
-    "advisor.analyze_function",
-    "advisor.analyze",
+    "advisor._analyze_functions.analyze_script",
+    "advisor._analyze_functions.analyze_run",
+    "advisor._analyze_functions.analyze_dataset",
+    "advisor._analyze_functions.analyze_function",
+    "advisor._analyze_functions.analyze",
     "advisor.optimize",
     "advisor.workflows.watch.watch",
     "advisor.workflows.keras_callback.AdvisorCallback",

@@ -15,7 +15,7 @@ from advisor.rule import (
     cache_obstacles,
     consumed_call,
     is_read_again,
-    is_repeated_behind,
+    is_repeated_downstream,
     label,
     linear_chain,
     place,
@@ -56,7 +56,7 @@ class CacheAfterRandom(Rule):
             if call.method != "cache":
                 continue
             random = [o for o in cache_obstacles(analysis, call) if o.reason == "draws random numbers"]
-            is_again = is_read_again(analysis, pipeline, call) or is_repeated_behind(analysis, pipeline, call)
+            is_again = is_read_again(analysis, pipeline, call) or is_repeated_downstream(analysis, pipeline, call)
             if not random or not is_again or is_earlier_cached(analysis, random[-1].call.id, call.id):
                 continue
             first = random[-1].call  # obstacles are sorted nearest first

@@ -20,11 +20,11 @@ from advisor.rule import (
     Safety,
     SetArgument,
     cache_obstacles,
-    calls_behind,
     consumed_call,
+    downstream_calls,
     is_editable,
     is_read_again,
-    is_repeated_behind,
+    is_repeated_downstream,
     linear_chain,
     movable_shuffles,
     place,
@@ -66,8 +66,8 @@ class CacheAfterShuffle(Rule):
                 continue
             obstacles = cache_obstacles(analysis, call)
             shuffles = [obstacle.call for obstacle in obstacles if obstacle.call.method in ("shuffle", "list_files")]
-            downstream = calls_behind(analysis, pipeline, call)
-            is_again = is_read_again(analysis, pipeline, call) or is_repeated_behind(analysis, pipeline, call)
+            downstream = downstream_calls(analysis, pipeline, call)
+            is_again = is_read_again(analysis, pipeline, call) or is_repeated_downstream(analysis, pipeline, call)
             is_mixed = any(later.method in ("shuffle", "sample_from_datasets") for later in downstream)
             if not shuffles or len(shuffles) < len(obstacles) or not is_again or is_mixed:
                 continue

@@ -20,11 +20,11 @@ from advisor.rule import (
     cache_assumptions,
     cache_bytes,
     cache_obstacles,
-    calls_behind,
     consumed_call,
+    downstream_calls,
     is_editable,
     is_read_again,
-    is_repeated_behind,
+    is_repeated_downstream,
     place,
     predict_speedup,
     saved_work,
@@ -62,7 +62,9 @@ class CacheCutShort(Rule):
             return
         for call in upstream_calls(analysis, consumed):
             cut = cutting_take(analysis, pipeline, call) if call.method == "cache" else None
-            is_again = is_read_again(analysis, pipeline, call) or is_repeated_behind(analysis, pipeline, cut or call)
+            is_again = is_read_again(analysis, pipeline, call) or is_repeated_downstream(
+                analysis, pipeline, cut or call
+            )
             if cut is None or not is_again:
                 continue
             obstacles = cache_obstacles(analysis, cut)
@@ -107,17 +109,19 @@ class CacheCutShort(Rule):
 def cutting_take(analysis: Analysis, pipeline: Pipeline, call: Call) -> Call | None:
     """The `take` after the cache that is known to be shorter than its input; None if there is none."""
     by_id = {other.id: other for other in analysis.calls}
-    for later in calls_behind(analysis, pipeline, call):
+    for later in downstream_calls(analysis, pipeline, call):
         count, source_call = later.arguments.get("count"), by_id.get(later.inputs[0]) if later.inputs else None
         whole = source_call.cardinality if source_call else None
         is_shorter = isinstance(count, int) and whole is not None and (whole == -1 or 0 <= count < whole)
-        repeats = any(up.method == "repeat" for up in upstream_calls(analysis, later) if is_behind(analysis, up, call))
+        repeats = any(
+            up.method == "repeat" for up in upstream_calls(analysis, later) if is_downstream(analysis, up, call)
+        )
         if later.method == "take" and isinstance(count, int) and count >= 0 and is_shorter and not repeats:
             return later
     return None
 
 
-def is_behind(analysis: Analysis, call: Call, cache_call: Call) -> bool:
+def is_downstream(analysis: Analysis, call: Call, cache_call: Call) -> bool:
     """Whether `call` is downstream of the cache."""
     return any(upstream.id == cache_call.id for upstream in upstream_calls(analysis, call)[1:])
 

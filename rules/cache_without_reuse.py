@@ -21,7 +21,7 @@ from advisor.rule import (
     consumed_call,
     is_editable,
     is_read_again,
-    is_repeated_behind,
+    is_repeated_downstream,
     nested_calls,
     place,
     upstream_calls,
@@ -92,7 +92,7 @@ class CacheWithoutReuse(Rule):
         is_keras = pipeline.consumer is not None and pipeline.consumer.kind.startswith("keras")
         if (
             not is_once
-            or is_repeated_behind(analysis, pipeline, call)
+            or is_repeated_downstream(analysis, pipeline, call)
             or (is_keras and (analysis.keras.get("epochs") != 1 or analysis.keras.get("fits", 1) != 1))
         ):
             return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from advisor.model.units import format_share
 from advisor.rule import (
     AUTOTUNE,
+    NEAR_SHARE,
     Analysis,
     Call,
     Evidence,
@@ -15,9 +16,11 @@ from advisor.rule import (
     Iter,
     Iterator,
     Note,
+    Rejected,
     Rule,
     SetArgument,
     catalog,
+    copies_of,
     core_use,
     is_editable,
     iterators_inside,
@@ -56,13 +59,13 @@ class CappedParallelism(Rule):
     processes. With fewer, further parallel calls have no core to run on. The prediction decides whether they are
     worthwhile."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each constant that is below the number of cores, saturated, and waited for."""
         pipeline = analysis.main
         if pipeline is None:
             return
         use = core_use(analysis, pipeline)
-        if use is None or use.free < self.min_free_cores:
+        if use is None:
             return
         for iterator in pipeline.iterators:
             call = capped_call(iterator)
@@ -72,15 +75,23 @@ class CappedParallelism(Rule):
             number = iterator.parallelism or 1
             if number >= use.usable:
                 continue
-            inside = iterators_inside(analysis, pipeline, iterator, call) if call.method == "interleave" else [iterator]
+            inside = copies_of(pipeline, iterator)
+            if call.method == "interleave":
+                inside = tuple(it for copy in inside for it in iterators_inside(analysis, pipeline, copy, call))
             share = sum(it.blame_share for it in inside)
+            title = f"Let tf.data choose the parallelism of {label(call)}"
+            if use.free < self.min_free_cores:
+                if share >= NEAR_SHARE:
+                    cores = Evidence("free_cores", use.free, "cores")
+                    yield self.rejected(title, f"no core is free: {use.sentence}", call=call, evidence=(cores,))
+                continue
             because = (
                 f"{label(call)} at {place(call)} is limited to {number} parallel call{'s' if number > 1 else ''}, all "
                 f"of them busy, and causes {format_share(share)} of the wait for input, while {use.sentence}."
             )
             fix = Fix((SetArgument(call.id, "num_parallel_calls", AUTOTUNE),), parallel_safety(call), is_auto=True)
             yield self.finding(
-                f"Let tf.data choose the parallelism of {label(call)}",
+                title,
                 because,
                 call=call,
                 iterator=iterator,

@@ -17,7 +17,7 @@ from advisor.rule import (
     Prediction,
     Rule,
     catalog,
-    is_cached_behind,
+    is_cached_downstream,
     iterators_of_call,
     place,
     predict_speedup,
@@ -69,7 +69,7 @@ class CompressedRecords(Rule):
                 call.method in READERS
                 and kind in ("GZIP", "ZLIB")
                 and sources
-                and not is_cached_behind(analysis, pipeline, call)
+                and not is_cached_downstream(analysis, pipeline, call)
             ):
                 yield self._advice(analysis, pipeline, call, sources, str(kind))
 

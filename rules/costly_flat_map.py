@@ -20,6 +20,7 @@ from advisor.rule import (
     Rejected,
     Rule,
     Split,
+    copies_of,
     core_use,
     flat_map_split,
     iterators_of_call,
@@ -27,6 +28,7 @@ from advisor.rule import (
     linear_chain,
     place,
     predict_part_parallel,
+    share_of_wait,
 )
 from advisor.testing import batch, fires, flat_map, map_, pipeline, silent, source
 
@@ -92,19 +94,19 @@ class CostlyFlatMap(Rule):
         share = moved_share(iterator, call, split)
         inputs = sum(it.elements or 0 for it in iterators_of_call(pipeline, linear_chain(analysis, call)[1]))
         wanted = max(1.0, use.usable)
-        prediction = predict_part_parallel(analysis, pipeline, iterator, share, inputs, wanted)
+        prediction = predict_part_parallel(analysis, pipeline, copies_of(pipeline, iterator), share, inputs, wanted)
         return self.finding(
             f"Move what {label(call)} computes to a parallel map before it",
             f"{label(call)} at {place(call)} computes before it makes a dataset, for one element at a time: "
             f"{format_share(share)} of its time is spent in {costly_ops(iterator)}, while {use.sentence}. It causes "
-            f"{format_share(iterator.blame_share)} of the wait for input. {how(split)}",
+            f"{format_share(share_of_wait(pipeline, iterator))} of the wait for input. {how(split)}",
             call=call,
             iterator=iterator,
             prediction=prediction,
             memory_bytes=None if split.element_bytes is None else round(wanted) * split.element_bytes,
             fix=None if split.fix is None or not is_gain(prediction) else split.fix,
             evidence=(
-                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("blame_share", share_of_wait(pipeline, iterator), "share"),
                 Evidence("moved_share", share, "share"),
                 Evidence("free_cores", use.free, "cores"),
                 *((Evidence("cut_line", split.line, "line"),) if split.line is not None else ()),

@@ -19,12 +19,14 @@ from advisor.rule import (
     Safety,
     SetArgument,
     catalog,
+    copies_of,
     core_use,
     is_editable,
     label,
     place,
     predict_speedup,
     python_share,
+    share_of_wait,
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
 
@@ -70,7 +72,7 @@ class HeadOfLine(Rule):
             call = next((call for call in iterator.calls if call.method == "map"), None)
             if call is None or catalog.base_type(iterator.name) != "ParallelMap" or not is_ordered(iterator, call):
                 continue
-            if iterator.blame_share < self.min_blame_share:
+            if share_of_wait(pipeline, iterator) < self.min_blame_share:
                 continue
             slots, waiting = call_slots(analysis, pipeline, iterator), iterator.buffered_elements or 0.0
             running = iterator.function_ns / pipeline.span_ns
@@ -97,13 +99,15 @@ class HeadOfLine(Rule):
             f"Emit the elements of {label(call)} as they finish",
             f"On average only {running:.1f} of {slots:g} parallel calls of {label(call)} at {place(call)} are "
             f"running, while {waiting:.1f} finished elements wait for a slow predecessor. This causes "
-            f"{format_share(iterator.blame_share)} of the wait for input.",
+            f"{format_share(share_of_wait(pipeline, iterator))} of the wait for input.",
             call=call,
             iterator=iterator,
-            prediction=predict_speedup(analysis, pipeline, {iterator.id: running / slots}),
+            prediction=predict_speedup(
+                analysis, pipeline, {it.id: running / slots for it in copies_of(pipeline, iterator)}
+            ),
             fix=fix if is_editable(call) else None,
             evidence=(
-                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("blame_share", share_of_wait(pipeline, iterator), "share"),
                 Evidence("running_calls", running, "calls"),
                 Evidence("parallelism", slots, "calls"),
                 Evidence("waiting_elements", waiting, "elements"),

@@ -28,7 +28,8 @@ class HostSaturated(Rule):
     """
 
     min_free_cores: float = 0.25
-    """Cores available to the process in addition. With this many or more, the rules on parallelism apply."""
+    """Cores available to the process in addition. With this many or more, the rules on parallelism apply, unless all of
+    them together would make it faster by less than `min_speedup`, as on a machine with many cores."""
     min_own_share: float = 0.8
     """Share of the usable cores used by the process itself. Below that, other processes occupy the cores, and the
     result may differ in the next run."""
@@ -40,9 +41,7 @@ class HostSaturated(Rule):
         if (
             pipeline is None
             or use is None
-            or not use.is_measured
-            or use.free >= self.min_free_cores
-            or use.own < self.min_own_share * use.usable
+            or not use.is_full(self.min_free_cores, self.min_own_share, self.min_speedup)
         ):
             return
         places = cache_places(analysis, pipeline)

@@ -21,7 +21,7 @@ from advisor.rule import (
     Rule,
     Safety,
     catalog,
-    is_cached_behind,
+    is_cached_downstream,
     is_editable,
     iterators_of_call,
     label,
@@ -71,7 +71,7 @@ class LateFilter(Rule):
                 continue
             maps = independent_maps(analysis, call)
             costs = [it for map_call in maps for it in iterators_of_call(pipeline, map_call)]
-            if is_cached_behind(analysis, pipeline, call):
+            if is_cached_downstream(analysis, pipeline, call):
                 continue
             if not maps or dropped < self.min_dropped_share:
                 yield from self._staying(analysis, pipeline, call, dropped, maps)

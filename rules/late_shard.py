@@ -16,7 +16,7 @@ from advisor.rule import (
     Note,
     Rule,
     Safety,
-    is_cached_behind,
+    is_cached_downstream,
     is_editable,
     iterators_of_call,
     label,
@@ -63,7 +63,7 @@ class LateShard(Rule):
                 continue
             maps = maps_before(linear_chain(analysis, call))
             costs = [it for map_call in maps for it in iterators_of_call(pipeline, map_call)]
-            if not costs or is_cached_behind(analysis, pipeline, call):
+            if not costs or is_cached_downstream(analysis, pipeline, call):
                 continue
             kept = {it.id: 1 / shards for it in costs}
             share = sum(it.blame_share for it in costs)

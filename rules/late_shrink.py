@@ -15,7 +15,7 @@ from advisor.rule import (
     Note,
     Rule,
     catalog,
-    is_cached_behind,
+    is_cached_downstream,
     iterators_of_call,
     label,
     place,
@@ -64,7 +64,7 @@ class LateShrink(Rule):
             if catalog.base_type(iterator.name) not in catalog.MAPS or call is None or not is_cropped(call):
                 continue
             share = decode_share(iterator)
-            if share < self.min_decode_share or is_cached_behind(analysis, pipeline, call):
+            if share < self.min_decode_share or is_cached_downstream(analysis, pipeline, call):
                 continue
             copies = {copy.id: 1 - share for copy in iterators_of_call(pipeline, call)}
             limit = predict_speedup(analysis, pipeline, copies, copies)

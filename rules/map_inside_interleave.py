@@ -18,6 +18,7 @@ from advisor.rule import (
     Pipeline,
     Rejected,
     Rule,
+    copies_of,
     core_use,
     hoist,
     label,
@@ -26,6 +27,7 @@ from advisor.rule import (
     predict_parallel,
     python_share,
     serial_maps,
+    share_of_wait,
 )
 from advisor.testing import AUTOTUNE as TUNED
 from advisor.testing import batch, fires, flat_map, interleave, map_, pipeline, prefetch, shuffle, silent, source
@@ -78,14 +80,14 @@ class MapInsideInterleave(Rule):
             has_python = bool(iterator.python_ns and python_share(analysis, pipeline))
             if use.free >= self.min_free_cores and not has_python:
                 yield self._advice(analysis, pipeline, iterator, calls, use)
-            elif iterator.blame_share >= NEAR_SHARE:
+            elif share_of_wait(pipeline, iterator) >= NEAR_SHARE:
                 lock = "its function runs Python code, and one thread at a time holds the interpreter lock"
                 yield self.rejected(
                     f"Parallelise {label(calls[0])}",
                     lock if has_python else f"no core is free for further calls: {use.sentence}",
                     call=calls[0],
                     evidence=(
-                        Evidence("blame_share", iterator.blame_share, "share"),
+                        Evidence("blame_share", share_of_wait(pipeline, iterator), "share"),
                         Evidence("free_cores", use.free, "cores"),
                     ),
                 )
@@ -94,12 +96,12 @@ class MapInsideInterleave(Rule):
         self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, calls: tuple[Call, ...], use: CoreUse
     ) -> Finding:
         call = calls[0]
-        prediction = predict_parallel(analysis, pipeline, [iterator], 1, max(1.0, use.usable))
+        prediction = predict_parallel(analysis, pipeline, copies_of(pipeline, iterator), 1, max(1.0, use.usable))
         outer = next((other for other in analysis.calls if other.id == call.nested_in), None)
         inside = f" inside {outer.method} at {place(outer)}" if outer else ""
         because = (
             f"{label(call)} at {place(call)}{inside} runs as {iterator.name}, one element at a time, and causes "
-            f"{format_share(iterator.blame_share)} of the wait for input, while {use.sentence}."
+            f"{format_share(share_of_wait(pipeline, iterator))} of the wait for input, while {use.sentence}."
         )
         moved = hoist(analysis, call) if len(calls) == 1 else None
         staying = self.finding(
@@ -111,7 +113,7 @@ class MapInsideInterleave(Rule):
             memory_bytes=round(use.usable) * (call.element_bytes or 0),
             fix=parallel_fix(calls),
             evidence=(
-                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("blame_share", share_of_wait(pipeline, iterator), "share"),
                 Evidence("free_cores", use.free, "cores"),
                 Evidence("parallelism", 1, "calls"),
             ),

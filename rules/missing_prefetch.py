@@ -61,11 +61,17 @@ class MissingPrefetch(Rule):
         top = top_iterator(pipeline)
         if top is not None and top.is_async:
             held = top.buffered_elements
-            fill = "" if held is None else f" and holds {held:.1f} elements on average when one is requested"
+            fill = (
+                f", and steps wait {format_share(pipeline.wait_share)} of their time all the same"
+                if held is None
+                else f" and holds {held:.1f} elements on average when one is requested"
+            )
+            figure = Evidence("wait_share", pipeline.wait_share, "share")
             yield self.rejected(
                 "Prefetch at the end of the pipeline",
                 f"{top.name} at its end already works ahead{fill}",
-                evidence=() if held is None else (Evidence("buffered", held, "elements"),),
+                call=top.main_call,
+                evidence=(figure if held is None else Evidence("buffered", held, "elements"),),
             )
         if top is None or top.is_async or is_rewrite_forbidden(analysis, pipeline):
             return  # if an option disables the automatic prefetch, that option is the cause: see `autotune-off`

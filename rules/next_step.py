@@ -10,7 +10,6 @@ from typing import ClassVar
 from advisor.model.units import format_bytes, format_count, format_many, format_ns, format_rate, format_share
 from advisor.rule import (
     Analysis,
-    CachePlace,
     Call,
     Evidence,
     Finding,
@@ -19,7 +18,7 @@ from advisor.rule import (
     Note,
     Pipeline,
     Rule,
-    batch_behind,
+    batch_after,
     cache_places,
     catalog,
     core_use,
@@ -28,6 +27,8 @@ from advisor.rule import (
     label,
     place,
     read_from_disk,
+    share_of_wait,
+    smallest_place,
     steps_per_epoch,
     vectorizing_obstacle,
 )
@@ -90,13 +91,14 @@ class NextStep(Rule):
         """Yield the cheapest next step and, if all cores are busy, the number of cores that would suffice."""
         pipeline = analysis.main
         if pipeline is None:
+            yield self._unprofiled(analysis)
             return
         iterator = self._slowest(pipeline)
         yield (
             self._unseen(analysis, pipeline)
             or self._stored(analysis, pipeline)
             or (iterator and self._by_hand(analysis, pipeline, iterator))
-            or (iterator and self._smaller(iterator))
+            or (iterator and self._smaller(pipeline, iterator))
             or self._handing_over(pipeline, iterator)
             or (iterator and self._cheaper(analysis, pipeline, iterator))
             or self._unknown(analysis, pipeline)
@@ -110,8 +112,27 @@ class NextStep(Rule):
         if pipeline.bottleneck is not None:
             return pipeline.iterator(pipeline.bottleneck.iterator_id)
         active = [it for it in pipeline.iterators if catalog.base_type(it.name) not in PASSIVE]
-        worst = max(active, key=lambda it: it.blame_share, default=None)
-        return worst if worst is not None and worst.blame_share >= self.min_share else None
+        worst = max(active, key=lambda it: share_of_wait(pipeline, it), default=None)
+        return worst if worst is not None and share_of_wait(pipeline, worst) >= self.min_share else None
+
+    def _unprofiled(self, analysis: Analysis) -> Finding:
+        """Nothing is known but the wait: no profile was taken, or it shows no request for an element."""
+        gaps, recording = analysis.verdict.gaps, analysis.recording
+        waited = (
+            ""
+            if gaps is None
+            else f"{format_many(gaps.steps, 'step')} of {format_ns(gaps.step_ns)} waited {format_share(gaps.wait_share)} of "
+            "their time for input. "
+        )
+        why = f"{recording.unprofiled} " if recording is not None and recording.unprofiled else ""
+        consumers = recording.consumers if recording is not None else ()
+        return self.finding(
+            "Profile the steps that wait",
+            f"{waited}No profile shows what they waited for. {why}`advisor analyze --seconds 30 {target_of(analysis)}` "
+            "profiles a longer window.",
+            site=next((consumer.site for consumer in consumers if consumer.is_main), None),
+            evidence=() if gaps is None else (Evidence("wait_share", gaps.wait_share, "share"),),
+        )
 
     def _unseen(self, analysis: Analysis, pipeline: Pipeline) -> Finding | None:
         """Most of the wait is in steps outside the profile, such as the first ones of an epoch."""
@@ -141,17 +162,16 @@ class NextStep(Rule):
         """Elements that are the same in every run, so that they can be computed once and stored."""
         measured_rate = analysis.host.disk_read_bytes_per_s if analysis.host is not None else None
         rate = measured_rate or self.disk_bytes_per_s
-        best = best_place(
-            [
-                replace(cache_place, prediction=read_from_disk(analysis, pipeline, cache_place, rate))
-                for cache_place in cache_places(analysis, pipeline)
-                if not cache_place.obstacles
-                and not cache_place.assumptions
-                and cache_place.call.inputs  # the elements of a source are stored already
-                and cache_place.saved_share >= self.min_share
-            ],
-            self.min_speedup,
-        )
+        places = [
+            replace(cache_place, prediction=read_from_disk(analysis, pipeline, cache_place, rate))
+            for cache_place in cache_places(analysis, pipeline)
+            if not cache_place.obstacles
+            and not cache_place.assumptions
+            and cache_place.call.inputs  # the elements of a source are stored already
+            and cache_place.saved_share >= self.min_share
+        ]
+        gain = max((cache_place.prediction.value for cache_place in places), default=1.0)
+        best = smallest_place(places, equal_gain=0.95) if gain >= self.min_speedup else None
         free = analysis.host.disk_free_bytes if analysis.host is not None else None
         if best is None or (free is not None and (best.bytes or 0) > free):
             return None
@@ -177,7 +197,7 @@ class NextStep(Rule):
     def _by_hand(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator) -> Finding | None:
         """A function whose calls cost more than its ops, and that cannot be vectorised automatically."""
         call = next((candidate for candidate in iterator.calls if candidate.method == "map"), None)
-        batched = batch_behind(pipeline, iterator) if call is not None else None
+        batched = batch_after(pipeline, iterator) if call is not None else None
         share = op_share(iterator)
         is_known = call is not None and call.function is not None and call.function.is_traced
         if call is None or not is_known or batched is None or share is None or share > self.max_op_share:
@@ -199,13 +219,13 @@ class NextStep(Rule):
             call=call,
             iterator=iterator,
             evidence=(
-                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("blame_share", share_of_wait(pipeline, iterator), "share"),
                 Evidence("time_per_call", iterator.busy_ns / calls, "ns"),
                 Evidence("op_share", share, "share"),
             ),
         )
 
-    def _smaller(self, iterator: Iterator) -> Finding | None:
+    def _smaller(self, pipeline: Pipeline, iterator: Iterator) -> Finding | None:
         """A function that mostly decodes or resizes images."""
         call = iterator.main_call
         spent = sum(op.total_ns for op in iterator.ops if op.op.startswith(DECODING))
@@ -214,16 +234,17 @@ class NextStep(Rule):
             return None
         ops = [op.op for op in iterator.ops if op.op.startswith(DECODING)]
         size = iterator.element_bytes
+        share = share_of_wait(pipeline, iterator)
         result = "" if size is None else f" The result of {iterator.name} takes {format_bytes(size)} per element."
         return self.finding(
             f"Store smaller images for {label(call)}",
             f"{', '.join(ops[:3])} take {format_share(spent / total)} of {label(call)} at {place(call)}, which causes "
-            f"{format_share(iterator.blame_share)} of the wait for input.{result} Images that are stored in the size that "
+            f"{format_share(share)} of the wait for input.{result} Images that are stored in the size that "
             "the training uses decode in proportion to their pixels; convert the files once.",
             call=call,
             iterator=iterator,
             evidence=(
-                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("blame_share", share_of_wait(pipeline, iterator), "share"),
                 Evidence("decoding_share", spent / total, "share"),
             ),
         )
@@ -274,12 +295,12 @@ class NextStep(Rule):
             title = f"Make {work} in {name} cheaper"
         return self.finding(
             title,
-            f"{name}{where} causes {format_share(iterator.blame_share)} of the wait for input: it works{per_element}"
+            f"{name}{where} causes {format_share(share_of_wait(pipeline, iterator))} of the wait for input: it works{per_element}"
             f"{rate_of(pipeline)}.{facts}{costliest_line(iterator)}{unrecorded(analysis)}",
             call=call,
             iterator=iterator,
             evidence=(
-                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("blame_share", share_of_wait(pipeline, iterator), "share"),
                 *((Evidence("time_per_element", iterator.busy_ns / elements, "ns"),) if elements else ()),
             ),
         )
@@ -306,7 +327,7 @@ class NextStep(Rule):
     def _more_cores(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator | None) -> Finding | None:
         """The number of cores with which the CPU time of a step fits into the step."""
         use, needed = core_use(analysis, pipeline), cores_needed(analysis, pipeline)
-        is_full = use is not None and use.free < self.min_free_cores and use.own >= self.min_own_share * use.usable
+        is_full = use is not None and use.is_full(self.min_free_cores, self.min_own_share, self.min_speedup)
         if needed is None or not is_full:
             return None
         return self.finding(
@@ -323,15 +344,6 @@ class NextStep(Rule):
                 Evidence("cores", needed.now, "cores"),
             ),
         )
-
-
-def best_place(places: list[CachePlace], min_speedup: float) -> CachePlace | None:
-    """The place that saves most, the smallest of about equal ones; None if none saves enough."""
-    most = max((place.prediction.value for place in places), default=1.0)
-    if most < min_speedup:
-        return None
-    equal = [place for place in places if place.prediction.value >= 0.95 * most]
-    return min(equal, key=lambda place: (place.bytes is None, place.bytes or 0))
 
 
 def storing_code(call: Call) -> str:

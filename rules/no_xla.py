@@ -16,6 +16,7 @@ from advisor.rule import (
     Rule,
     compile_edit,
     consumed_call,
+    graph_step_edit,
     is_fed,
     measured_ns,
     step_fix,
@@ -36,9 +37,11 @@ class NoXla(Rule):
     ## What the fix does
     Use `tf.function(..., jit_compile=True)`, or `model.compile(..., jit_compile=True)` in Keras. The first call takes
     seconds to minutes longer. Because ops are fused and reordered, results can differ in the last digits. Not every op
-    can be compiled, and speedups vary widely, so none is predicted. For a Keras model with one call of `compile`, `advisor
-    fix --allow numerics` adds the argument, runs the script with and without it, and shows the speedup and how far the loss
-    of the first batches moves; a script that cannot be compiled stays as it is.
+    can be compiled, and speedups vary widely, so none is predicted. `advisor fix --allow numerics` adds the argument, runs
+    the script with and without it, and shows the speedup and how far the loss of the first batches moves; a script that
+    cannot be compiled stays as it is. It adds it to a Keras model's only call of `compile`, or, in a loop of the script's
+    own, to the `tf.function` that was seen to run the step and to take a gradient (`@tf.function`, `tf.function(step)`).
+    If there are several such functions, or if a `tf.function` fetches its batches itself, nothing is changed.
 
     ## When not to
     When shapes change from batch to batch, because each new shape is compiled again (`retracing`). When a few long
@@ -81,13 +84,15 @@ class NoXla(Rule):
         if launch < self.min_launch_share or kernels < self.min_kernels or kernel_ns > self.max_kernel_us * 1000:
             return
         is_keras = analysis.keras.get("loop") == "keras.fit"
+        compiled = compile_edit(analysis, "jit_compile", True) if is_keras else None
+        step, why = (None, "") if is_keras else graph_step_edit(analysis, "jit_compile", True)
         yield self.finding(
             "Compile the training step with XLA (jit_compile=True)",
             f"A step launches {format_count(round(kernels))} kernels with a median duration of "
             f"{format_ns(kernel_ns)}, and the device waits {format_share(launch)} of the step time for launches, "
-            f"{steps_seen(facts)}. Nothing was compiled by XLA.",
+            f"{steps_seen(facts)}. Nothing was compiled by XLA.{' ' if why else ''}{why}",
             site=step_site(analysis),
-            fix=step_fix(compile_edit(analysis, "jit_compile", True)) if is_keras else None,
+            fix=step_fix(compiled or step),
             code="model.compile(..., jit_compile=True)" if is_keras else "@tf.function(jit_compile=True)",
             evidence=(
                 Evidence("kernels_per_step", kernels),

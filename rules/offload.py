@@ -50,9 +50,7 @@ class Offload(Rule):
         if (
             not has_accelerator
             or use is None
-            or not use.is_measured
-            or use.free >= self.min_free_cores
-            or use.own < self.min_own_share * use.usable
+            or not use.is_full(self.min_free_cores, self.min_own_share, self.min_speedup)
         ):
             return
         if any(

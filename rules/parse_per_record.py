@@ -20,9 +20,9 @@ from advisor.rule import (
     Rejected,
     Rule,
     Safety,
-    batch_behind,
+    batch_after,
     catalog,
-    is_cached_behind,
+    is_cached_downstream,
     is_editable,
     iterators_of_call,
     label,
@@ -86,7 +86,7 @@ class ParsePerRecord(Rule):
         for iterator in pipeline.iterators:
             call = next((call for call in iterator.calls if call.method == "map"), None)
             parser = record_parser(call) if call else None
-            batched = batch_behind(pipeline, iterator)
+            batched = batch_after(pipeline, iterator)
             size = batched.arguments.get("batch_size") if batched else None
             if call is None or parser is None:
                 continue
@@ -95,7 +95,7 @@ class ParsePerRecord(Rule):
                 continue
             is_fused = any(fused.id == batched.id for fused in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)
-            if not calls or is_cached_behind(analysis, pipeline, call):
+            if not calls or is_cached_downstream(analysis, pipeline, call):
                 continue
             # The number of calls is divided by the batch size; how much cheaper the parsing itself becomes is unknown.
             ops = min(1.0, sum(op.total_ns for op in iterator.ops) / max(1, iterator.busy_ns))
@@ -128,12 +128,12 @@ class ParsePerRecord(Rule):
     ) -> Iter[Rejected]:
         """Yield why a parser of single records stays as it is, unless it gets batches already or precedes a `padded_batch`."""
         is_batched = any(other.method in _BATCHES for other in linear_chain(analysis, call)[1:])
-        is_padded = batch_behind(pipeline, iterator, ("padded_batch",)) is not None
+        is_padded = batch_after(pipeline, iterator, ("padded_batch",)) is not None
         if (
             is_batched
             or is_padded
             or wait_share_of(pipeline, call) < NEAR_SHARE
-            or is_cached_behind(analysis, pipeline, call)
+            or is_cached_downstream(analysis, pipeline, call)
         ):
             return
         reason = "no batch follows it, or another call between them works on single records"

@@ -13,8 +13,10 @@ from advisor.rule import (
     Note,
     Rule,
     catalog,
+    copies_of,
     place,
     predict_speedup,
+    share_of_wait,
 )
 from advisor.testing import batch, fires, map_, pipeline, prefetch, silent, source
 
@@ -56,13 +58,15 @@ class PythonGenerator(Rule):
             call = next((call for call in iterator.calls if call.method == "from_generator"), None)
             if catalog.base_type(iterator.name) != "Generator" or call is None:
                 continue
-            if iterator.blame_share < self.min_blame_share:
+            share = share_of_wait(pipeline, iterator)
+            if share < self.min_blame_share:
                 continue
-            limit = predict_speedup(analysis, pipeline, {iterator.id: 0.0}, {iterator.id: 0.0})
+            free = {it.id: 0.0 for it in copies_of(pipeline, iterator)}
+            limit = predict_speedup(analysis, pipeline, free, free)
             count = max(1, iterator.elements or iterator.num_calls)
             name = call.function.name if call.function and call.function.name else "the generator"
             because = (
-                f"The Python generator {name} at {place(call)} causes {format_share(iterator.blame_share)} of the wait "
+                f"The Python generator {name} at {place(call)} causes {format_share(share)} of the wait "
                 f"for input: {format_ns(iterator.busy_ns / count)} per element, one at a time. A source without Python "
                 "removes at most this share."
             )
@@ -75,7 +79,7 @@ class PythonGenerator(Rule):
                 prediction=replace(limit, low=1.0) if limit else None,
                 memory_bytes=None,
                 evidence=(
-                    Evidence("blame_share", iterator.blame_share, "share"),
+                    Evidence("blame_share", share, "share"),
                     Evidence("time_per_element", iterator.busy_ns / count, "ns"),
                     Evidence("python_time", iterator.python_ns, "ns"),
                 ),

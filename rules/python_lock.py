@@ -15,10 +15,12 @@ from advisor.rule import (
     Prediction,
     Rule,
     catalog,
+    copies_of,
     label,
     place,
     predict_speedup,
     python_share,
+    share_of_wait,
 )
 from advisor.testing import AUTOTUNE, batch, fires, map_, pipeline, prefetch, silent, source
 
@@ -62,13 +64,15 @@ class PythonLock(Rule):
             share = python / iterator.busy_ns if iterator.busy_ns else 0.0
             if catalog.base_type(iterator.name) == "Generator" or call is None or share < self.min_python_share:
                 continue
+            waited = share_of_wait(pipeline, iterator)
             because = (
-                f"{label(call)} at {place(call)} causes {format_share(iterator.blame_share)} of the wait for input and "
+                f"{label(call)} at {place(call)} causes {format_share(waited)} of the wait for input and "
                 f"spends {format_share(min(1.0, share))} of its time in Python. Python ran during "
                 f"{format_share(computing)} of the window, on one core at a time. Removing the Python code saves at "
                 "most this time."
             )
-            limit = predict_speedup(analysis, pipeline, {iterator.id: 1 - share}, {iterator.id: 1 - share})
+            left = {it.id: 1 - share for it in copies_of(pipeline, iterator)}
+            limit = predict_speedup(analysis, pipeline, left, left)
             yield self.finding(
                 f"Take the Python code out of {label(call)}",
                 because,
@@ -78,7 +82,7 @@ class PythonLock(Rule):
                 prediction=Prediction(limit.value, 1.0, limit.high) if limit else None,
                 memory_bytes=None,
                 evidence=(
-                    Evidence("blame_share", iterator.blame_share, "share"),
+                    Evidence("blame_share", waited, "share"),
                     Evidence("python_time", python, "ns"),
                     Evidence("python_share", computing, "share"),
                 ),

@@ -25,7 +25,7 @@ from advisor.rule import (
     Rule,
     built_once,
     is_editable,
-    is_repeated_behind,
+    is_repeated_downstream,
     label,
     place,
     predict_speedup,
@@ -84,7 +84,7 @@ class RebuiltEveryEpoch(Rule):
         pause_ns = _mean_pause_ns(pipeline)
         now = again.made_ns + again.epoch_ns + pause_ns
         share = again.made_ns / now
-        unread = [call for call in again.caches if not is_repeated_behind(analysis, pipeline, call)]
+        unread = [call for call in again.caches if not is_repeated_downstream(analysis, pipeline, call)]
         lost = self._lost(analysis, pipeline, unread)
         if share < self.min_time_share and lost is None:
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,24 +10,22 @@ from advisor.rule import (
     NEAR_SHARE,
     Analysis,
     CachePlace,
-    Edit,
     Evidence,
     Finding,
     Fix,
-    InsertAfter,
     Iter,
-    MoveAfter,
     Note,
     Rejected,
-    Remove,
     Rule,
-    Safety,
-    SetArgument,
+    best_place,
+    cache_edits,
     cache_places,
+    cache_safety,
     find_break_even,
     is_editable,
     is_read_again,
     label,
+    larger_place,
     place,
     takes_link,
     upstream_calls,
@@ -105,7 +102,7 @@ class RepeatedWork(Rule):
                 [candidate for candidate in some if not candidate.obstacles],
                 [candidate for candidate in some if candidate.movable],
             ):
-                best = self._best(analysis, candidates)
+                best = best_place(analysis, candidates, self.equal_gain)
                 if best and (chosen is None or chosen.prediction.value < self.equal_gain * best.prediction.value):
                     chosen = best
             if chosen is not None:
@@ -115,7 +112,7 @@ class RepeatedWork(Rule):
         if chosen is None:
             yield from self._too_large(analysis, places)
         elif chosen.is_repeated_below or is_read_again(analysis, pipeline, chosen.call):
-            yield self._advice(analysis, chosen, self._larger(places, chosen))
+            yield self._advice(analysis, chosen, larger_place(places, chosen, self.equal_gain))
         else:
             yield Note(
                 "The window covered one pass over the data. If the script makes more passes, .cache() after "
@@ -141,9 +138,8 @@ class RepeatedWork(Rule):
 
     def _unproved(self, analysis: Analysis, fitting: Sequence[CachePlace], chosen: CachePlace | None) -> Iter[Note]:
         """Yield the place that would save clearly more than the chosen one if its assumptions held."""
-        better = self._best(
-            analysis, [candidate for candidate in fitting if candidate.assumptions and not candidate.obstacles]
-        )
+        assumed = [candidate for candidate in fitting if candidate.assumptions and not candidate.obstacles]
+        better = best_place(analysis, assumed, self.equal_gain)
         if chosen is None or better is None or chosen.assumptions:
             return
         if better.prediction.value * self.equal_gain > chosen.prediction.value:
@@ -170,46 +166,9 @@ class RepeatedWork(Rule):
             return True
         return candidate.added_bytes <= self.max_memory_share * analysis.host.memory_free_bytes
 
-    def _best(self, analysis: Analysis, candidates: Sequence[CachePlace]) -> CachePlace | None:
-        """The smallest of the places that save about as much as the best one, preferring places that can be edited.
-
-        `candidates` are ordered from the consumer upstream. Of otherwise equal places the first is chosen, which leaves
-        the least work after the cache: a difference within the noise must not decide which advice the user reads.
-        """
-        if not candidates:
-            return None
-        most = max(candidate.prediction.value for candidate in candidates)
-        equal = [candidate for candidate in candidates if candidate.prediction.value >= self.equal_gain * most]
-        equal = [candidate for candidate in equal if takes_link(analysis, candidate.call)] or equal
-        shuffles = min(
-            len(candidate.obstacles) for candidate in equal
-        )  # prefer places that require moving the fewest shuffles
-        equal = [candidate for candidate in equal if len(candidate.obstacles) == shuffles]
-        fewest = min((candidate.bytes for candidate in equal if candidate.bytes is not None), default=None)
-        small = [
-            candidate
-            for candidate in equal
-            if fewest is None or (candidate.bytes or math.inf) * self.equal_gain <= fewest
-        ]
-        return (small or equal)[0]
-
-    def _larger(self, places: Sequence[CachePlace], chosen: CachePlace) -> CachePlace | None:
-        """The place that would save most of those that save about as much as the chosen one and take more memory."""
-        if chosen.bytes is None:
-            return None
-        equal = [
-            candidate
-            for candidate in places
-            if candidate.bytes is not None
-            and (candidate.movable or not candidate.obstacles)
-            and candidate.bytes * self.equal_gain > chosen.bytes
-            and candidate.prediction.value >= self.equal_gain * chosen.prediction.value
-            and candidate.assumptions == chosen.assumptions
-        ]
-        return max(equal, key=lambda candidate: candidate.prediction.value, default=None)
-
     def _advice(self, analysis: Analysis, chosen: CachePlace, larger: CachePlace | None) -> Finding:
         call, host = chosen.call, analysis.host
+        break_even = find_break_even(analysis, analysis.main, chosen) if analysis.main is not None else None
         is_known = chosen.bytes is not None and host is not None
         if chosen.bytes is not None and host is not None:
             free = format_bytes(host.memory_free_bytes)
@@ -240,8 +199,8 @@ class RepeatedWork(Rule):
             prediction=chosen.prediction,
             memory_bytes=chosen.added_bytes,
             fix=Fix(
-                edits_of(chosen),
-                safety_of(chosen),
+                cache_edits(chosen),
+                cache_safety(chosen),
                 is_auto=is_known and not chosen.assumptions,
                 assumptions=chosen.assumptions,
             )
@@ -252,7 +211,7 @@ class RepeatedWork(Rule):
                 *((Evidence("cache_bytes", chosen.bytes, "bytes"),) if chosen.bytes is not None else ()),
                 *((Evidence("larger_cache_bytes", larger.bytes, "bytes"),) if larger and larger.bytes else ()),
                 *((Evidence("free_memory", host.memory_free_bytes, "bytes"),) if host is not None else ()),
-                *pays(analysis, chosen),
+                *(break_even.evidence if break_even is not None else ()),
             ),
             trade=trade,
         )
@@ -269,41 +228,6 @@ class RepeatedWork(Rule):
                 f"but its {format_bytes(smallest.bytes)} exceed {format_share(self.max_memory_share)} of the "
                 f"{format_bytes(analysis.host.memory_free_bytes)} of free memory."
             )
-
-
-def edits_of(chosen: CachePlace) -> tuple[Edit, ...]:
-    """The edits that insert the cache directly after the call, followed by the shuffles that preceded it.
-
-    A cache that would only feed it is removed, so that no elements are held twice.
-    """
-    moves: list[Edit] = []
-    for call in chosen.movable:  # nearest first: each insertion directly after the call precedes the previous one
-        if call.method != "list_files":
-            moves.append(MoveAfter(call.id, chosen.call.id))
-        else:
-            moves.append(SetArgument(call.id, "shuffle", False))
-            moves.append(InsertAfter(chosen.call.id, "shuffle", (("", call.cardinality),)))
-    removed = (Remove(chosen.replaced.id),) if chosen.replaced is not None else ()
-    return (*moves, InsertAfter(chosen.call.id, "cache"), *removed)
-
-
-def pays(analysis: Analysis, chosen: CachePlace) -> Iter[Evidence]:
-    """Yield the predicted epoch times and the epoch from which the cache pays off, if the length of an epoch is known."""
-    break_even = find_break_even(analysis, analysis.main, chosen) if analysis.main is not None else None
-    if break_even is not None:
-        yield Evidence("first_epoch", break_even.first_epoch_ns, "ns")
-        yield Evidence("later_epochs", break_even.later_epoch_ns, "ns")
-        yield Evidence("break_even_epoch", break_even.break_even_epoch)
-
-
-def safety_of(chosen: CachePlace) -> Safety:
-    """The safety level of moving the shuffles.
-
-    A shuffle draws the same order after maps and a cache as before them (`tests/rules/test_claims.py`). The shuffle of
-    `list_files` is replaced by a different one.
-    """
-    is_redrawn = any(call.method == "list_files" for call in chosen.movable)
-    return Safety.RERANDOMIZED if is_redrawn else Safety.EXACT
 
 
 def instead_of(larger: CachePlace | None) -> str:

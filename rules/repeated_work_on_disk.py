@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
     Analysis,
-    BreakEven,
-    CachePlace,
     Call,
     Evidence,
     Finding,
@@ -26,6 +23,7 @@ from advisor.rule import (
     label,
     place,
     read_from_disk,
+    smallest_place,
     takes_link,
     upstream_calls,
 )
@@ -79,9 +77,10 @@ class RepeatedWorkOnDisk(Rule):
             if limit < (p.bytes or 0) <= self.max_disk_share * host.disk_free_bytes
             and (p.is_repeated_below or is_read_again(analysis, pipeline, p.call))
         ]
-        chosen = smallest_of_best(large)
+        chosen = smallest_place(large, equal_gain=0.9)
         if chosen is None or chosen.prediction.value <= in_memory / 0.9:
             return
+        # Writing the file in the first epoch is assumed to be as fast as reading it.
         break_even = find_break_even(analysis, pipeline, chosen, self._rate(analysis))
         # The first epoch also writes the file; how long that takes is unknown if the length of an epoch is.
         first = 1.0 if break_even is None else break_even.epoch_ns / break_even.first_epoch_ns
@@ -110,7 +109,7 @@ class RepeatedWorkOnDisk(Rule):
                 Evidence("free_memory", host.memory_free_bytes, "bytes"),
                 Evidence("free_disk", host.disk_free_bytes, "bytes"),
                 Evidence("disk_rate", self._rate(analysis), "bytes/s"),
-                *pays(break_even),
+                *(break_even.evidence if break_even is not None else ()),
             ),
         )
 
@@ -118,24 +117,6 @@ class RepeatedWorkOnDisk(Rule):
         """Read rate of the disk in bytes per second: measured on the user's files, otherwise assumed."""
         measured = analysis.host.disk_read_bytes_per_s if analysis.host is not None else None
         return measured or self.disk_bytes_per_s
-
-
-def pays(break_even: BreakEven | None) -> Iter[Evidence]:
-    """Yield the predicted epoch times and the epoch from which the cache pays off.
-
-    Writing the file in the first epoch is assumed to be as fast as reading it.
-    """
-    if break_even is not None:
-        yield Evidence("first_epoch", break_even.first_epoch_ns, "ns")
-        yield Evidence("later_epochs", break_even.later_epoch_ns, "ns")
-        yield Evidence("break_even_epoch", break_even.break_even_epoch)
-
-
-def smallest_of_best(places: Sequence[CachePlace]) -> CachePlace | None:
-    """The smallest of the places that save about as much as the best one."""
-    most = max((candidate.prediction.value for candidate in places), default=0.0)
-    equal = [candidate for candidate in places if candidate.prediction.value >= 0.9 * most]
-    return min(equal, key=lambda candidate: candidate.bytes or 0, default=None)
 
 
 def key_of(analysis: Analysis, call: Call) -> str:

@@ -20,10 +20,10 @@ from advisor.rule import (
     Rejected,
     Rule,
     Safety,
-    batch_behind,
+    batch_after,
     catalog,
     edits_to_batch_first,
-    is_cached_behind,
+    is_cached_downstream,
     is_editable,
     label,
     padding_obstacle,
@@ -51,7 +51,7 @@ class ScalarMap(Rule):
     `advisor fix` compares real elements bit for bit before it keeps the change.
 
     ## When not to
-    When the function depends on the shape of its element, or elements have different shapes (ragged tensors). Behind a
+    When the function depends on the shape of its element, or elements have different shapes (ragged tensors). After a
     `padded_batch` that pads, the function also gets the padding. The map moves only if every op is element-wise and the
     function makes 0, False and the empty string of themselves, which is tried out while the script is recorded:
     `x / 255` does, `x - 1` does not. Otherwise the report names the reason.
@@ -73,7 +73,7 @@ class ScalarMap(Rule):
             call = next((call for call in iterator.calls if call.method == "map"), None)
             if catalog.base_type(iterator.name) not in catalog.MAPS or call is None or not is_elementwise(call):
                 continue
-            batched = batch_behind(pipeline, iterator, ("batch", "padded_batch"))
+            batched = batch_after(pipeline, iterator, ("batch", "padded_batch"))
             size = batched.arguments.get("batch_size") if batched else None
             if batched is None or not isinstance(size, int):
                 continue
@@ -81,12 +81,14 @@ class ScalarMap(Rule):
             is_fused = any(fused.id == batched.id for fused in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)
             op_share = sum(op.total_ns for op in iterator.ops) / iterator.busy_ns if iterator.busy_ns else 1.0
-            if not calls or size < self.min_batch_size or is_cached_behind(analysis, pipeline, call):
+            if not calls or is_cached_downstream(analysis, pipeline, call):
                 continue
             prediction = predict_batched(analysis, pipeline, call, iterator, size) if edits is not None else None
             call_ns = iterator.busy_ns / calls
             obstacle = None
-            if edits is None:
+            if size < self.min_batch_size:
+                obstacle = f"with batches of {size}, few calls are saved"
+            elif edits is None:
                 obstacle = place_obstacle(analysis, call, batched)
             elif prediction is not None and prediction.value < self.min_speedup:
                 obstacle = f"its ops take {format_share(op_share)} of the {format_ns(call_ns)} of a call"
@@ -165,6 +167,7 @@ def is_elementwise(call: Call) -> bool:
 
 
 _SCALE = ("Cast", "RealDiv", "Sub")
+_VOCABULARY = ("LookupTableFindV2", "StringToHashBucketFast", "LookupTableSizeV2", "Add", "NotEqual", "SelectV2")
 _WORD = "TensorSpec(shape=(), dtype=tf.string, name=None)"
 _CLASS = "TensorSpec(shape=(10,), dtype=tf.float32, name=None)"
 _ANY = "TensorSpec(shape=(None,), dtype=tf.float32, name=None)"
@@ -215,6 +218,16 @@ EXAMPLES = (
             cores=2,
         ),
         fixed="ds = ds.padded_batch(256)\nds = ds.map(scale)",
+    ),
+    fires(
+        pipeline(
+            source("TensorSlice", spec=_WORD),
+            map_("encode", ms=0.03, ops=_VOCABULARY, op_share=0.2, elementwise=True, captured=("HashTableV2",)),
+            batch(256),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="ds = ds.batch(256)\nds = ds.map(encode)",
     ),
     silent(
         pipeline(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from advisor.model.units import format_share
 from advisor.rule import (
     AUTOTUNE,
+    NEAR_SHARE,
     Analysis,
     Call,
     Code,
@@ -18,13 +19,14 @@ from advisor.rule import (
     Iterator,
     Note,
     Pipeline,
+    Rejected,
     Rule,
     Safety,
     SetArgument,
     catalog,
     core_use,
     file_count,
-    is_cached_behind,
+    is_cached_downstream,
     is_editable,
     iterators_inside,
     iterators_of_call,
@@ -70,28 +72,28 @@ class SerialFiles(Rule):
     time and gains nothing [measured with GZIP files: 3.23 ms per batch without, 3.33 ms with AUTOTUNE, 2.31 ms with 2].
     Values in between were not measured."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each reader of several files that the consumer waits for."""
         pipeline = analysis.main
         use = core_use(analysis, pipeline) if pipeline else None
-        if pipeline is None or use is None or use.free < self.min_free_cores:
+        if pipeline is None or use is None:
             return
         for call in analysis.calls:
-            if call.method in READERS and call.nested_in is None and not is_cached_behind(analysis, pipeline, call):
+            if call.method in READERS and call.nested_in is None and not is_cached_downstream(analysis, pipeline, call):
                 yield from self._reader(analysis, pipeline, call, use)
         for iterator in pipeline.iterators:
             outer = next((call for call in iterator.calls if call.method == "flat_map"), None)
-            if outer is not None and not is_cached_behind(analysis, pipeline, outer):
+            if outer is not None and not is_cached_downstream(analysis, pipeline, outer):
                 yield from self._outer(analysis, pipeline, iterator, outer, use)
 
-    def _reader(self, analysis: Analysis, pipeline: Pipeline, call: Call, use: CoreUse) -> Iter[Finding]:
+    def _reader(self, analysis: Analysis, pipeline: Pipeline, call: Call, use: CoreUse) -> Iter[Finding | Rejected]:
         """Yield a finding for a reader of a list of files."""
         files, inside = file_count(analysis, call), list(iterators_of_call(pipeline, call))
         if not inside or files is None or files < 2 or call.arguments.get("num_parallel_reads") is not None:
             return
         edit = SetArgument(call.id, "num_parallel_reads", self._reads(files, use))
         fix = Fix((edit,), Safety.REORDERED, is_auto=False) if is_editable(call) else None
-        yield self._finding(analysis, pipeline, call, inside, files, use, fix)
+        yield from self._finding(analysis, pipeline, call, inside, files, use, fix)
 
     def _reads(self, files: int, use: CoreUse) -> Code | int:
         """The argument to write: AUTOTUNE if tf.data would choose more than one."""
@@ -99,7 +101,7 @@ class SerialFiles(Rule):
 
     def _outer(
         self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, use: CoreUse
-    ) -> Iter[Finding]:
+    ) -> Iter[Finding | Rejected]:
         """Yield a finding for a `flat_map` over files."""
         files = next((source_call.cardinality for source_call in analysis.calls if source_call.id in call.inputs), None)
         inside = iterators_inside(analysis, pipeline, iterator, call)
@@ -110,7 +112,7 @@ class SerialFiles(Rule):
             return
         # A map inside the function is covered by `map-inside-interleave`.
         inside = [it for it in inside if not any(inner.method == "map" for inner in it.calls)]
-        yield self._finding(analysis, pipeline, call, inside, files, use, None)
+        yield from self._finding(analysis, pipeline, call, inside, files, use, None)
 
     def _finding(
         self,
@@ -121,12 +123,18 @@ class SerialFiles(Rule):
         files: int,
         use: CoreUse,
         fix: Fix | None,
-    ) -> Finding:
+    ) -> Iter[Finding | Rejected]:
         share = sum(it.blame_share for it in inside)
+        title = f"Read the files of {label(call)} in parallel"
+        if use.free < self.min_free_cores:
+            if share >= NEAR_SHARE:
+                cores = Evidence("free_cores", use.free, "cores")
+                yield self.rejected(title, f"no core is free: {use.sentence}", call=call, evidence=(cores,))
+            return
         width = max(1.0, min(files, use.usable))
         size = next((it.element_bytes for it in inside if it.element_bytes), None)
-        return self.finding(
-            f"Read the files of {label(call)} in parallel",
+        yield self.finding(
+            title,
             f"{label(call)} at {place(call)} reads its {files} files one after the other, which causes "
             f"{format_share(share)} of the wait for input, while {use.sentence}.",
             call=call,

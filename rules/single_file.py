@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from advisor.model.units import format_share
 from advisor.rule import (
+    NEAR_SHARE,
     Analysis,
     Call,
     CoreUse,
@@ -14,10 +15,11 @@ from advisor.rule import (
     Iter,
     Note,
     Pipeline,
+    Rejected,
     Rule,
     core_use,
     file_count,
-    is_cached_behind,
+    is_cached_downstream,
     iterators_of_call,
     place,
     predict_parallel,
@@ -58,24 +60,30 @@ class SingleFile(Rule):
     """Cores available to the process in addition, averaged over the window: idle cores plus half of those used by other
     processes. With fewer, further readers have no core to run on. The prediction decides whether they are worthwhile."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each reader of a single file that the consumer waits for."""
         pipeline = analysis.main
         use = core_use(analysis, pipeline) if pipeline else None
-        if pipeline is None or use is None or use.free < self.min_free_cores or analysis.verdict.limit == "disk":
+        if pipeline is None or use is None or analysis.verdict.limit == "disk":
             return
         for call in analysis.calls:
             if call.method in READERS and call.nested_in is None and file_count(analysis, call) == 1:
                 yield from self._advice(analysis, pipeline, call, use)
 
-    def _advice(self, analysis: Analysis, pipeline: Pipeline, call: Call, use: CoreUse) -> Iter[Finding]:
+    def _advice(self, analysis: Analysis, pipeline: Pipeline, call: Call, use: CoreUse) -> Iter[Finding | Rejected]:
         costs = iterators_of_call(pipeline, call)
-        if not costs or is_cached_behind(analysis, pipeline, call):
+        if not costs or is_cached_downstream(analysis, pipeline, call):
             return
         share = sum(it.blame_share for it in costs)
+        title = "Split the file into several"
+        if use.free < self.min_free_cores:
+            if share >= NEAR_SHARE:
+                cores = Evidence("free_cores", use.free, "cores")
+                yield self.rejected(title, f"no core is free: {use.sentence}", call=call, evidence=(cores,))
+            return
         prediction = predict_parallel(analysis, pipeline, costs, 1, max(1.0, use.usable))
         yield self.finding(
-            "Split the file into several",
+            title,
             f"{call.method} at {place(call)} reads a single file in one thread, which causes {format_share(share)} of "
             f"the wait for input, while {use.sentence}. Several files can be read in parallel.",
             call=call,

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
     AUTOTUNE,
+    NEAR_SHARE,
     Analysis,
     Evidence,
     Finding,
     Fix,
     Iter,
     Note,
+    Rejected,
     Rule,
     Safety,
     SetArgument,
@@ -57,16 +59,11 @@ class SlowBatchCopy(Rule):
     min_batch_bytes: int = 1 << 20
     """Size of a batch in bytes. Smaller batches are copied in well under a millisecond, so copying is not the cause."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield a finding for each sequential batch of large elements that the consumer waits for."""
         pipeline = analysis.main
         use = core_use(analysis, pipeline) if pipeline else None
-        if (
-            pipeline is None
-            or use is None
-            or use.free < self.min_free_cores
-            or is_rewrite_forbidden(analysis, pipeline)
-        ):
+        if pipeline is None or use is None or is_rewrite_forbidden(analysis, pipeline):
             return
         for iterator in pipeline.iterators:
             call = next((call for call in iterator.calls if call.method == "batch"), None)
@@ -78,6 +75,12 @@ class SlowBatchCopy(Rule):
             if bytes_ is None or bytes_ < self.min_batch_bytes or call.arguments.get("num_parallel_calls") is not None:
                 continue
             share, copies = wait_share_of(pipeline, call), iterators_of_call(pipeline, call)
+            if use.free < self.min_free_cores:
+                if share >= NEAR_SHARE:
+                    cores = Evidence("free_cores", use.free, "cores")
+                    reason = f"no core is free: {use.sentence}"
+                    yield self.rejected("Batch in parallel", reason, call=call, evidence=(cores,))
+                continue
             yield self.finding(
                 "Batch in parallel",
                 f"batch at {place(call)} copies {format_bytes(bytes_)} into each batch on a single thread, which "

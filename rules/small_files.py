@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.model.units import format_bytes, format_share
@@ -17,8 +18,9 @@ from advisor.rule import (
     Prediction,
     Rule,
     catalog,
+    copies_of,
     element_bytes,
-    is_cached_behind,
+    is_cached_downstream,
     label,
     place,
     predict_speedup,
@@ -73,7 +75,7 @@ class SmallFiles(Rule):
                 yield from self._reader(analysis, pipeline, iterator, iterator.calls[-1])
 
     def _map(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call) -> Iter[Finding]:
-        if is_cached_behind(analysis, pipeline, call):
+        if is_cached_downstream(analysis, pipeline, call):
             return
         total = sum(op.total_ns for op in iterator.ops)
         opening = sum(op.total_ns for op in iterator.ops if op.op == "ReadFile")
@@ -84,25 +86,34 @@ class SmallFiles(Rule):
             f"{label(call)} at {place(call)} opens a file for each element of {format_bytes(size)}; ReadFile takes "
             f"{format_share(opening / total)} of the time of its ops, and the map"
         )
-        yield self._finding(analysis, pipeline, [iterator], call, why, Evidence("open_share", opening / total, "share"))
+        evidence = Evidence("open_share", opening / total, "share")
+        yield self._finding(analysis, pipeline, copies_of(pipeline, iterator), call, why, evidence)
 
     def _reader(self, analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call) -> Iter[Finding]:
-        per_file = (iterator.elements or 0) / max(1, iterator.instances)
+        copies = copies_of(pipeline, iterator)
+        files, elements = sum(it.instances for it in copies), sum(it.elements or 0 for it in copies)
+        per_file = elements / max(1, files)
         if (
-            is_cached_behind(analysis, pipeline, call)
-            or iterator.instances < 20
+            is_cached_downstream(analysis, pipeline, call)
+            or files < 20
             or not 0 < per_file <= self.max_elements_per_file
         ):
             return
-        outer = pipeline.parent(iterator)
+        outer = [parent for it in copies if (parent := pipeline.parent(it)) is not None]
         # The enclosing interleave opens the files.
-        costs = [iterator, *([outer] if outer is not None and "Map" in outer.name else [])]
-        why = f"{call.method} at {place(call)} opened {iterator.instances} files for {iterator.elements} elements, and"
+        costs = [*copies, *(parent for parent in outer if "Map" in parent.name)]
+        why = f"{call.method} at {place(call)} opened {files} files for {elements} elements, and"
         evidence = Evidence("elements_per_file", per_file, "elements")
         yield self._finding(analysis, pipeline, costs, call, why, evidence)
 
     def _finding(
-        self, analysis: Analysis, pipeline: Pipeline, costs: list[Iterator], call: Call, why: str, evidence: Evidence
+        self,
+        analysis: Analysis,
+        pipeline: Pipeline,
+        costs: Sequence[Iterator],
+        call: Call,
+        why: str,
+        evidence: Evidence,
     ) -> Finding:
         free = {it.id: 0.0 for it in costs}
         limit = predict_speedup(analysis, pipeline, free, free)

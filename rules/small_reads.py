@@ -19,7 +19,7 @@ from advisor.rule import (
     Safety,
     SetArgument,
     catalog,
-    is_cached_behind,
+    is_cached_downstream,
     is_editable,
     iterators_of_call,
     machine_costs,
@@ -70,7 +70,7 @@ class SmallReads(Rule):
             costs = [
                 it for it in iterators_of_call(pipeline, call) if catalog.base_type(it.name) in catalog.FILE_SOURCES
             ]
-            if costs and not is_cached_behind(analysis, pipeline, call):
+            if costs and not is_cached_downstream(analysis, pipeline, call):
                 yield from self._advice(analysis, pipeline, call, costs, size)
 
     def _advice(

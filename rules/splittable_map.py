@@ -21,14 +21,16 @@ from advisor.rule import (
     Split,
     cache_obstacles,
     cache_places,
-    calls_behind,
+    copies_of,
+    downstream_calls,
     is_read_again,
-    is_repeated_behind,
+    is_repeated_downstream,
     label,
     linear_chain,
     newly_saved_work,
     place,
     predict_speedup,
+    share_of_wait,
     split_of,
 )
 from advisor.testing import batch, cache, fires, map_, pipeline, shuffle, silent, source, take
@@ -91,7 +93,7 @@ class SplittableMap(Rule):
                 obstacle = f"only {format_share(share)} of the time of its ops is spent in deterministic ones"
             if obstacle is None:
                 yield self._advice(analysis, pipeline, iterator, call, share)
-            elif iterator.blame_share >= NEAR_SHARE and share >= NEAR_SHARE:
+            elif share_of_wait(pipeline, iterator) >= NEAR_SHARE and share >= NEAR_SHARE:
                 line = call.function.random_site.line if call.function.random_site is not None else None
                 where = f"; an author would cut it at line {line}" if line is not None else ""
                 yield self.rejected(
@@ -99,7 +101,7 @@ class SplittableMap(Rule):
                     f"{obstacle}{where}",
                     call=call,
                     evidence=(
-                        Evidence("blame_share", iterator.blame_share, "share"),
+                        Evidence("blame_share", share_of_wait(pipeline, iterator), "share"),
                         Evidence("fixed_share", share, "share"),
                     ),
                 )
@@ -114,7 +116,8 @@ class SplittableMap(Rule):
             share = before
         feeding = linear_chain(analysis, call)[1]
         left = {iterator_id: 1 - part for iterator_id, part in newly_saved_work(analysis, pipeline, feeding).items()}
-        left[iterator.id] = 1 - share * min(1.0, iterator.function_ns / max(1, iterator.busy_ns))
+        now = 1 - share * min(1.0, iterator.function_ns / max(1, iterator.busy_ns))
+        left |= {it.id: now for it in copies_of(pipeline, iterator)}
         ops = costly_fixed_ops(iterator, call)
         later = predict_speedup(analysis, pipeline, left, left)
         line = call.function.random_site if call.function else None
@@ -131,7 +134,7 @@ class SplittableMap(Rule):
             memory_bytes=split.added_bytes,
             fix=split.fix,
             evidence=(
-                Evidence("blame_share", iterator.blame_share, "share"),
+                Evidence("blame_share", share_of_wait(pipeline, iterator), "share"),
                 Evidence("fixed_share", share, "share"),
                 *((Evidence("cut_line", split.line, "line"),) if split.line is not None else ()),
                 *((Evidence("cache_bytes", split.bytes, "bytes"),) if split.bytes is not None else ()),
@@ -161,8 +164,8 @@ def how(split: Split) -> str:
 
 def is_cache_missing(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
     """Whether a cache before the random part would be read again, and none after it stores the results already."""
-    is_stored = any(other.method in ("cache", "snapshot") for other in calls_behind(analysis, pipeline, call))
-    is_again = is_read_again(analysis, pipeline, call) or is_repeated_behind(analysis, pipeline, call)
+    is_stored = any(other.method in ("cache", "snapshot") for other in downstream_calls(analysis, pipeline, call))
+    is_again = is_read_again(analysis, pipeline, call) or is_repeated_downstream(analysis, pipeline, call)
     return is_again and not is_stored and len(linear_chain(analysis, call)) > 1
 
 
@@ -176,7 +179,7 @@ def cache_obstacle(analysis: Analysis, pipeline: Pipeline, call: Call) -> str | 
             return f"{obstacle.call.method} at {place(obstacle.call)} {obstacle.reason}"
     if any(candidate.call.id == call.id for candidate in cache_places(analysis, pipeline)):
         return None
-    cut = next((other for other in calls_behind(analysis, pipeline, call) if other.method.startswith("take")), None)
+    cut = next((other for other in downstream_calls(analysis, pipeline, call) if other.method.startswith("take")), None)
     where = f", because {cut.method} at {place(cut)} ends the pass early" if cut is not None else ""
     return f"a cache after its first half would not be read to its end in every epoch{where}"
 

@@ -18,9 +18,9 @@ from advisor.rule import (
     Pipeline,
     Rejected,
     Rule,
-    batch_behind,
+    batch_after,
     catalog,
-    is_cached_behind,
+    is_cached_downstream,
     is_editable,
     iterators_of_call,
     label,
@@ -34,7 +34,20 @@ from advisor.rule import (
     vectorizing_obstacle,
     wait_share_of,
 )
-from advisor.testing import batch, fires, interleave, map_, padded_batch, pipeline, prefetch, shuffle, silent, source
+from advisor.testing import (
+    batch,
+    definition,
+    fires,
+    interleave,
+    line,
+    map_,
+    padded_batch,
+    pipeline,
+    prefetch,
+    shuffle,
+    silent,
+    source,
+)
 
 BATCHES = frozenset({"batch", "padded_batch"})
 
@@ -92,11 +105,21 @@ class VectorizableMap(Rule):
             return
         for iterator in pipeline.iterators:
             call = next((call for call in iterator.calls if call.method == "map"), None)
-            batched = batch_behind(pipeline, iterator, BATCHES) if call is not None else None
+            batched = batch_after(pipeline, iterator, BATCHES) if call is not None else None
             size = batched.arguments.get("batch_size") if batched is not None else None
-            if call is None or batched is None or not isinstance(size, int) or size < self.min_batch_size:
+            if call is None or batched is None or not isinstance(size, int):
                 continue
-            if not iterator.elements or is_covered(call, batched) or is_cached_behind(analysis, pipeline, call):
+            if not iterator.elements or is_covered(call, batched) or is_cached_downstream(analysis, pipeline, call):
+                continue
+            if size < self.min_batch_size:
+                share = wait_share_of(pipeline, call)
+                if share >= NEAR_SHARE and vectorizing_fix(analysis, call, batched) is not None:
+                    yield self.rejected(
+                        _title(call, size),
+                        f"with batches of {size}, few calls are saved",
+                        call=call,
+                        evidence=(Evidence("blame_share", share, "share"),),
+                    )
                 continue
             yield from self._advice(analysis, pipeline, iterator, call, batched, size)
 
@@ -117,7 +140,7 @@ class VectorizableMap(Rule):
             obstacle = f"{obstacle}{more}" if obstacle is not None else None
             if obstacle is not None and wait_share_of(pipeline, call) >= NEAR_SHARE:
                 yield self.rejected(
-                    f"Vectorise {label(call)}: one call per batch of {size}",
+                    _title(call, size),
                     obstacle,
                     call=call,
                     evidence=(Evidence("blame_share", wait_share_of(pipeline, call), "share"),),
@@ -135,7 +158,7 @@ class VectorizableMap(Rule):
         if likely is None or most is None:
             return
         yield self.finding(
-            f"Vectorise {label(call)}: one call per batch of {size}",
+            _title(call, size),
             f"{label(call)} at {place(call)} is called once per element, {format_ns(iterator.busy_ns / calls)} per "
             f"call, of which its ops take {format_share(ops)}, and causes {format_share(share)} of the "
             f"wait for input. {means}",
@@ -152,6 +175,10 @@ class VectorizableMap(Rule):
                 Evidence("batch_size", size, "elements"),
             ),
         )
+
+
+def _title(call: Call, size: int) -> str:
+    return f"Vectorise {label(call)}: one call per batch of {size}"
 
 
 def all_at_once(size: int) -> str:
@@ -189,6 +216,12 @@ _ROW = "TensorSpec(shape=(32,), dtype=tf.float32, name=None)"
 _BATCH = "TensorSpec(shape=(None, 32), dtype=tf.float32, name=None)"
 _PAIR = f"({_ROW}, TensorSpec(shape=(), dtype=tf.int64, name=None))"
 _ANY = "TensorSpec(shape=(None,), dtype=tf.float32, name=None)"
+_WORDS = "TensorSpec(shape=(None,), dtype=tf.int64, name=None)"
+_TEXTS = "TensorSpec(shape=(None, None), dtype=tf.int64, name=None)"
+_LABELLED = f"({_WORDS}, TensorSpec(shape=(), dtype=tf.int64, name=None))"
+_LOOKUP = line("code = table.lookup(word)", "lookup", ("LookupTableFindV2",), takes_batches=True)
+_SUMS = line("return tf.cumsum(code * weights)", "cumsum", ("Mul", "Cumsum"))
+_SPLIT = {"StringSplitV2": 0.2, "LookupTableFindV2": 0.1}
 
 EXAMPLES = (
     fires(
@@ -302,6 +335,108 @@ EXAMPLES = (
             cores=2,
         ),
         because="resizing has no vectorised form",
+    ),
+    fires(
+        pipeline(
+            source("TensorSlice", spec=_RECORD),
+            map_(
+                "encode",
+                ms=0.1,
+                captured=("HashTableV2",),
+                effects=("LookupTableSizeV2",),
+                op_share=0.3,
+                definition=definition("word", _LOOKUP, _SUMS),
+            ),
+            batch(128),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="def encode_batch(word):\n    code = table.lookup(word)\n\n    def encode_rows(code):\n        return "
+        "tf.cumsum(code * weights)\n\n    return tf.vectorized_map(encode_rows, code, fallback_to_while_loop=False)\n\n\n"
+        "ds = tf.data.Dataset.from_tensor_slices(arrays)\nds = ds.batch(128)\nds = ds.map(encode_batch)\n",
+    ),
+    silent(
+        pipeline(
+            source("TensorSlice", spec=_RECORD),
+            map_(
+                "encode",
+                ms=0.1,
+                captured=("MutableHashTableV2",),
+                op_share=0.3,
+                definition=definition("word", _LOOKUP, _SUMS),
+            ),
+            batch(128),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="the table is mutable: with a batch, all its rows are looked up at one time",
+    ),
+    silent(
+        pipeline(
+            source("TensorSlice", spec=_RECORD),
+            map_(
+                "encode",
+                ms=0.1,
+                captured=("HashTableV2",),
+                op_share=0.3,
+                definition=definition("word", line("if is_empty: return empty"), _LOOKUP, _SUMS),
+            ),
+            batch(128),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="the function may return before its end, so it is not cut",
+    ),
+    fires(
+        pipeline(
+            source("TextLine", spec=_RECORD),
+            map_("encode", ms=0.1, op_shares=_SPLIT, captured=("HashTableV2",), ragged=(0,), spec=_WORDS),
+            padded_batch(128, bytes=64_000, spec=_TEXTS),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="ds = ds.padded_batch(128)\nds = ds.map(lambda *rows: (encode)(*rows).to_tensor())\n",
+    ),
+    fires(
+        pipeline(
+            source("TextLine", spec=f"({_RECORD}, TensorSpec(shape=(), dtype=tf.int64, name=None))"),
+            map_(
+                "encode",
+                ms=0.1,
+                captured=("HashTableV2",),
+                op_share=0.3,
+                ragged=(0,),
+                spec=_LABELLED,
+                definition=definition(
+                    "text, label",
+                    line("return table.lookup(tf.strings.split(text)), label", "split", ("StringSplitV2",)),
+                ),
+            ),
+            padded_batch(128, bytes=64_000, spec=f"({_TEXTS}, TensorSpec(shape=(None,), dtype=tf.int64, name=None))"),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="def encode_batch(*rows):\n    results = encode(*rows)\n    return results[0].to_tensor(), results[1]\n",
+    ),
+    silent(
+        pipeline(
+            source("TextLine", spec=_RECORD),
+            map_("encode", ms=0.1, op_shares=_SPLIT, captured=("HashTableV2",), spec=_WORDS),
+            padded_batch(128, bytes=64_000, spec=_TEXTS),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="what the function does with the words is not known to be the same for those of a batch",
+    ),
+    silent(
+        pipeline(
+            source("TextLine", spec=_RECORD),
+            map_("encode", ms=0.1, op_shares=_SPLIT, captured=("HashTableV2",), ragged=(0,), spec=_WORDS),
+            padded_batch(128, bytes=64_000, spec=_TEXTS.replace("None, None", "None, 64"), padded_shapes="<list of 1>"),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="padded_batch pads to a fixed length and refuses longer rows, which to_tensor would cut",
     ),
     fires(
         pipeline(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from advisor.model.op_effects import is_dataset_op
@@ -85,14 +86,21 @@ class WindowDatasets(Rule):
                 or not any(inner_call.method == "batch" for inner_call in inner)
             ):
                 continue
-            yield from self._advice(analysis, pipeline, chain[2], windows, call, iterators[0])
+            yield from self._advice(analysis, pipeline, chain[2], windows, call, iterators)
 
     def _advice(
-        self, analysis: Analysis, pipeline: Pipeline, before: Call, windows: Call, call: Call, iterator: Iterator
+        self,
+        analysis: Analysis,
+        pipeline: Pipeline,
+        before: Call,
+        windows: Call,
+        call: Call,
+        copies: Sequence[Iterator],
     ) -> Iter[Finding]:
-        inside = [*iterators_inside(analysis, pipeline, iterator, call), *iterators_of_call(pipeline, windows)]
+        inside = [it for copy in copies for it in iterators_inside(analysis, pipeline, copy, call)]
+        inside += iterators_of_call(pipeline, windows)
         costs = {it.id: it for it in inside}
-        share, count = sum(it.blame_share for it in costs.values()), iterator.elements or 0
+        share, count = sum(it.blame_share for it in costs.values()), sum(it.elements or 0 for it in copies)
         none, left = (dict.fromkeys(costs, part) for part in (0.0, self.left_share))
         limit, likely = predict_speedup(analysis, pipeline, none, none), predict_speedup(analysis, pipeline, left, left)
         size = windows.arguments.get("size")
@@ -110,7 +118,7 @@ class WindowDatasets(Rule):
             f"{format_ns(sum(it.busy_ns for it in costs.values()) / count)} per window and causes {format_share(share)} "
             "of the wait for input.",
             call=windows,
-            iterator=iterator,
+            iterator=copies[0],
             # What slices cost is unknown: it depends on the size of the windows.
             prediction=replace(limit, value=likely.value, low=1.0),
             memory_bytes=copied if is_sliced or not edits else 0,

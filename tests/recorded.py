@@ -11,7 +11,7 @@ from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.calls import Call
-from advisor.model.finding import Edit
+from advisor.model.edits import Edit
 from advisor.replay.replay import AS_RECORDED, Replay
 
 _recorders: list[Recorder] = []

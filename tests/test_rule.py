@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from advisor.engine import load_rules, run_rules
 from advisor.model.calls import Site
-from advisor.model.finding import InsertAfter, Safety
+from advisor.model.edits import InsertAfter
+from advisor.model.finding import Safety
 from advisor.model.settings import Settings
 from advisor.rewrite.source import rewrite
 from advisor.rule import is_editable, last_editable_call, parallel_fix, takes_link

@@ -1,11 +1,12 @@
-"""Measures the costs of this machine that predictions rest on, in about three seconds.
+"""Measures the costs of this machine that predictions rest on, in about four seconds.
 
 In: TensorFlow.  Out: `Calibration`. Runs in a process of its own (`machine_child`), so that neither the hooks of a capture nor
 the threads, settings and memory of a user's script are measured with it.
 
 The method is that of the built-in values (`advisor.host.calibration.prediction`, benchmarks/hand_over.py): cached elements for
-`next`, a map on one thread and on two for the hand-over, a batch of elements from memory for the copies. Each cost is measured in
-short turns, of which the fastest counts: other processes can only make a turn slower, and the result is used for months.
+`next`, a map on one thread and on two for the hand-over, a batch of elements from memory for the copies, functions with one op
+and with many for the start of an op. Each cost is measured in short turns, of which the fastest counts: other processes can only
+make a turn slower, and the result is used for months.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from advisor.host.calibration.window import BUSY_CORES
 from advisor.host.machine import usable_cores
 from advisor.model.calibration import Calibration
 
-# The sizes below were chosen, not measured: large enough for the cost to be visible, small enough for all of them to take three
+# The sizes below were chosen, not measured: large enough for the cost to be visible, small enough for all of them to take four
 # seconds.
-_TURN_S = 0.06
+_TURN_S = 0.05
 """Length of a turn in seconds."""
 _TURNS = 4
 """Number of turns, of which the fastest counts."""
@@ -50,6 +51,8 @@ _WAKEUPS = 200
 """Number of wake-ups, of which the median counts."""
 _MATMULS = (2, 8)
 """Functions of about 60 and 120 us on the machine of the built-in values, where the hand-over is a visible part."""
+_OPS = 40
+"""Ops of the longer of two functions whose calls are otherwise equal."""
 
 
 def measure_costs(tf: Any) -> Calibration:  # noqa: ANN401
@@ -67,6 +70,7 @@ def measure_costs(tf: Any) -> Calibration:  # noqa: ANN401
         handoff_ns=_handoff_ns(tf) if usable_cores() >= 2 else None,
         copied_bytes_per_ns=_copied_bytes_per_ns(tf),
         small_read_ns=_small_read_ns(tf),
+        op_start_ns=_op_start_ns(tf),
         wakeup_ns=_wakeup_ns(),
         page_cache_bytes_per_ns=_page_cache_bytes_per_ns(),
         measured_on=today(),
@@ -96,9 +100,6 @@ def _next_ns(tf: Any, components: int, is_ahead: bool) -> float:  # noqa: ANN401
 
 def _handoff_ns(tf: Any) -> float:  # noqa: ANN401
     """Time per element that a second thread loses, beyond the share of a thread's time that is lost anyway."""
-    options = tf.data.Options()
-    options.experimental_optimization.map_and_batch_fusion = False
-    options.experimental_optimization.map_parallelization = False
     losses = []
     for count in _MATMULS:
         one, two = (
@@ -106,7 +107,7 @@ def _handoff_ns(tf: Any) -> float:  # noqa: ANN401
                 tf.data.Dataset.range(1 << 40)
                 .map(_matmuls(tf, count), num_parallel_calls=threads)
                 .batch(_BATCH)
-                .with_options(options)
+                .with_options(_as_written(tf))
             )
             / _BATCH
             for threads in (None, 2)
@@ -153,6 +154,33 @@ def _small_read_ns(tf: Any) -> float:  # noqa: ANN401
             for size in (_SMALL_BUFFER, _LARGE_BUFFER)
         )
     return (small - large) / (_RECORD_BYTES / _SMALL_BUFFER - _RECORD_BYTES / _LARGE_BUFFER)
+
+
+def _op_start_ns(tf: Any) -> float:  # noqa: ANN401
+    """Time of each further op in the function of a map on one thread; on a text of a few characters, an op does little but start.
+
+    Ops on texts, as for the built-in value: those that write their result over their input start sooner than most do.
+    """
+
+    def element_ns(ops: int) -> float:
+        def function(x: Any) -> Any:  # noqa: ANN401
+            text = tf.strings.as_string(x)
+            for number in range(ops):
+                text = tf.strings.upper(text) if number % 2 else tf.strings.lower(text)
+            return text
+
+        dataset = tf.data.Dataset.range(1 << 40).map(function).batch(_COPIED_BATCH)
+        return _turns_ns(dataset.with_options(_as_written(tf))) / _COPIED_BATCH
+
+    return (element_ns(_OPS) - element_ns(1)) / (_OPS - 1)
+
+
+def _as_written(tf: Any) -> Any:  # noqa: ANN401
+    """Options with which tf.data neither fuses a map with its batch nor makes it parallel."""
+    options = tf.data.Options()
+    options.experimental_optimization.map_and_batch_fusion = False
+    options.experimental_optimization.map_parallelization = False
+    return options
 
 
 def _turns_ns(dataset: Any) -> float:  # noqa: ANN401

@@ -33,6 +33,7 @@ from advisor.capture.script_process import (
     stop,
     target_name,
 )
+from advisor.capture.stop_script import DID_NOT_END, LAST_RESORT
 from advisor.model.codec import decode, decode_message, encode, encode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.live import LiveSample, LiveWindow
@@ -278,6 +279,10 @@ def _script_failed(sentence: str, exit_code: int) -> ScriptFailed:
 def _mark_as_killed(path: Path, signal_number: int) -> None:
     """Correct how the script ended: the recording was written after the window, before the script was killed."""
     recording = decode(path.read_bytes(), Recording, str(path))
+    if recording.script_exit.kind == "stopped" and signal_number == LAST_RESORT:
+        warnings = (*recording.warnings, DID_NOT_END)
+        path.write_bytes(encode(dataclasses.replace(recording, warnings=warnings)))
+        return
     script_exit = ScriptExit("killed", 128 + signal_number, f"signal {signal_number}")
     path.write_bytes(encode(dataclasses.replace(recording, script_exit=script_exit)))
 

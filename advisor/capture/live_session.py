@@ -68,7 +68,13 @@ class LiveSession:
         self._written: deque[LiveWindow] = deque()
         """Windows to send with the next sample, so that the training never waits for who reads them."""
         self._counters = LiveCounters(
-            tracks, lambda: monitor.leader, monitor.has_profiled_since, self._send_all, warn, interval_s
+            tracks,
+            lambda: monitor.leader,
+            monitor.has_profiled_since,
+            self._send_all,
+            warn,
+            interval_s,
+            monitor.running_since,
         )
         if has_windows:
             monitor.later = LaterWindows(
@@ -171,7 +177,8 @@ class LiveSession:
             window=window,
             usage=capture.usage,
             models=capture.models,
-            plain_models=capture.plain_models,
+            plain_models=capture.unprofiled_models,
+            gap_waits=capture.gap_waits,
             keras=self._keras.facts,
             python_samples=capture.python_samples,
             goes_on=True,

@@ -5,6 +5,7 @@ In: the request message of the parent.  Out: `recording.json`, `host.json`, the 
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import random
@@ -22,6 +23,7 @@ from advisor.capture.instrument.consumer_hooks import Consumption
 from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.import_hooks import AfterImport
+from advisor.capture.instrument.iterator_teardown import release_before_exit
 from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.queued_steps import queueing_library
 from advisor.capture.instrument.recorder import MAX_CALLS, Recorder
@@ -31,7 +33,7 @@ from advisor.capture.live_session import LiveSession
 from advisor.capture.request import CANNOT_WRITE, Progress, SessionRequest
 from advisor.capture.script_runner import prepare, run
 from advisor.capture.source_overlay import Overlay
-from advisor.capture.stop_script import StopScript
+from advisor.capture.stop_script import StopScript, end_at_the_latest
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.profiler import Profiler
 from advisor.capture.window.python_sampler import sampler_for
@@ -67,6 +69,7 @@ class Session:
         self._last_report_ns, self._last_phase = 0, ""
         self._cwd = str(Path.cwd())
         self._pid = os.getpid()
+        self._was_stopped = False
         self._is_profiled = request.is_profiled and request.ceiling_for is None
         self._tracks = Tracks()
         self._recorder = Recorder(SiteFinder(), self._warn)
@@ -137,6 +140,7 @@ class Session:
         request = self._request
         Overlay({str(path): text.read_bytes() for path, text in request.overlay}).install()
         target = prepare(request.script, request.module, request.args)
+        atexit.register(self._release_iterators)  # the first to be registered is the last to be called
         script_exit, exit_code = run(target)
         hook.remove()
         if self._write_log is not None:
@@ -144,7 +148,15 @@ class Session:
         if os.getpid() != self._pid:
             return exit_code  # a process forked by the script returned from it; only the original one writes the files
         self._finish(script_exit)
+        self._was_stopped = script_exit.kind == "stopped"
         return exit_code
+
+    def _release_iterators(self) -> None:
+        """Called at exit, after the exit handlers of the script. The watchdog is a Python thread, which no longer runs then."""
+        if self._was_stopped and os.getpid() == self._pid:
+            end_at_the_latest()
+            here = threading.get_ident()
+            release_before_exit(track.iterator for track in self._tracks.all() if track.thread_id == here)
 
     def _on_tensorflow(self, tensorflow: ModuleType) -> None:
         if self._redirection is not None:
@@ -270,8 +282,9 @@ class Session:
             window=None if capture is None else capture.window,
             usage=None if capture is None else capture.usage,
             models=() if capture is None else capture.models,
-            plain_models=() if capture is None else capture.plain_models,
+            plain_models=() if capture is None else capture.unprofiled_models,
             buffers=self._monitor.buffer_levels(),
+            gap_waits=() if capture is None else capture.gap_waits,
             keras=self._keras.facts,
             compiles=tuple(self._keras.models.compiles),
             losses=keras_losses or losses.read(),

@@ -5,6 +5,7 @@ In: a script and options.  Out: the report; with `--fail-on`, exit code 0, 1 or 
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,11 +40,13 @@ from advisor.commands.script_target import (
 )
 from advisor.model.errors import AdvisorError
 from advisor.model.proof_result import TRAINING
+from advisor.model.termination import CtrlC, is_interrupt
 
 if TYPE_CHECKING:
+    from advisor.engine import LoadedRule
     from advisor.model.outcome import Report
-    from advisor.workflows.analyze import Request
-    from advisor.workflows.fix_request import FixResult
+    from advisor.model.settings import Settings
+    from advisor.workflows.fix_request import FixRequest, FixResult
 
 DEFAULT_BUDGET = "10min"
 EXIT_PIPELINE_ALONE = 4
@@ -87,7 +90,6 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     from advisor.host.calibration.proof import DEFAULT_BUDGET_S, TRIALS_S
     from advisor.prove.budget import check_budget
     from advisor.workflows.analyze import load
-    from advisor.workflows.fix import fix
     from advisor.workflows.fix_request import FixRequest, announcement, check_writable
     from advisor.workflows.stored_runs import prune
 
@@ -106,32 +108,54 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     if only:  # another rule may propose the same change, and the report would attribute it to that rule
         rules = [loaded for loaded in rules if loaded.id in only]
     budget_s, trials_s = (DEFAULT_BUDGET_S.value, TRIALS_S.value) if budget is None else (budget, None)
-    fix_request = FixRequest(request, budget_s, trials_s, only, pipeline_only, is_to_be_written=write, as_if=as_if)
+    ctrl_c = CtrlC()
+    fix_request = FixRequest(
+        request, budget_s, trials_s, only, pipeline_only, is_to_be_written=write, as_if=as_if, on_concluding=ctrl_c.hold
+    )
     if not quiet:
         _note_late_options(args)
     check_budget(budget_s)
     check_writable(fix_request)
     if not quiet:
         click.echo(announcement(fix_request), err=True)
-    with progress_bar(quiet or request.show_output, budget_s) as on_progress:
-        result = fix(fix_request, rules, settings, on_progress)
-    report, refusal = _write(result, request) if write and not result.is_interrupted else (result.report, None)
-    problem = _keep(report)
-    emit_json(report, json_path)
-    emit_html(report, html_path)
-    if not quiet:
-        from advisor.report.proof_text import print_proof
+    with ctrl_c:
+        result = _fix(fix_request, rules, settings, quiet)
+        is_stopped = result.is_interrupted or ctrl_c.has_come
+        report, refusal = _write(result, fix_request) if write and not is_stopped else (result.report, None)
+        problem = _keep(report)
+        emit_json(report, json_path)
+        emit_html(report, html_path)
+        if not quiet:
+            from advisor.report.proof_text import print_proof
 
-        print_proof(report, console_for_people(to_stderr=json_path == "-"))
-        if refusal is None:
-            _say_what_next(result, write, target)
-    if request.out is None:
-        say_pruned(prune(settings.keep_runs, settings.keep_runs_bytes), quiet)
+            print_proof(report, console_for_people(to_stderr=json_path == "-"))
+            if write and result.patch.files and refusal is None and not is_stopped:
+                name = request.path if request.path is not None else report.run_folder
+                click.echo(f"To revert: {shlex.join(['advisor', 'fix', '--undo', str(name)])}", err=True)
+        if request.out is None:
+            say_pruned(prune(settings.keep_runs, settings.keep_runs_bytes), quiet)
+    if result.problem and not problem:
+        problem = AdvisorError(result.problem)
     if refusal or problem:  # raised only now, so that the proof, which took minutes, is shown first
         raise refusal or problem or AssertionError
-    if result.is_interrupted:
+    if is_stopped or ctrl_c.has_come:
         raise KeyboardInterrupt
     return exit_code_of(report, fail_on)
+
+
+def _fix(request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, quiet: bool) -> FixResult:
+    """Run all phases; if Ctrl-C ends them before there is a result, say how to go on."""
+    from advisor.prove.early_ends import interrupted_before_trials
+    from advisor.workflows.fix import fix
+
+    try:
+        with progress_bar(quiet or request.script.show_output, request.budget_s) as on_progress:
+            return fix(request, rules, settings, on_progress)
+    except KeyboardInterrupt as error:
+        if is_interrupt(error) and not quiet:
+            step = interrupted_before_trials(request.commands)
+            click.echo(f"{step.sentence} Next: {step.command}", err=True)
+        raise
 
 
 def exit_code_of(report: Report, fail_on: Sequence[str]) -> int:
@@ -170,7 +194,7 @@ def _undo(target: str, args: tuple[str, ...], quiet: bool) -> int:
     return 0
 
 
-def _write(result: FixResult, request: Request) -> tuple[Report, AdvisorError | None]:
+def _write(result: FixResult, request: FixRequest) -> tuple[Report, AdvisorError | None]:
     """Apply the proved patch to the user's files, with a backup in the run folder.
 
     Returns:
@@ -184,10 +208,10 @@ def _write(result: FixResult, request: Request) -> tuple[Report, AdvisorError | 
     try:
         if result.changed_meanwhile is not None:
             raise AdvisorError(
-                f"{result.changed_meanwhile} has changed since the script was started, so no file was changed; run `advisor fix` "
-                "again."
+                f"{result.changed_meanwhile} has changed since the script was started, so no file was changed. Next: "
+                f"{request.commands.again()}"
             )
-        written = write_patch(result.patch, Path(report.run_folder), request.path)
+        written = write_patch(result.patch, Path(report.run_folder), request.script.path)
     except AdvisorError as error:
         notes = (*report.proof.notes, f"Nothing was written: {error}")
         return replace(report, proof=replace(report.proof, notes=notes)), error
@@ -207,13 +231,3 @@ def _keep(report: Report) -> AdvisorError | None:
     except AdvisorError as error:
         return error
     return None
-
-
-def _say_what_next(result: FixResult, write: bool, target: str) -> None:
-    name = result.report.analysis.target if target == "-m" else target
-    if not result.patch.files:
-        return
-    if write:
-        click.echo(f"To revert: advisor fix --undo {name if target != '-m' else result.report.run_folder}", err=True)
-    else:
-        click.echo(f"No file was changed. To prove and write the changes: advisor fix --write {name}", err=True)

@@ -186,13 +186,13 @@ def _read_change(script: Path | None, other: Path | None, patch: Path | None, re
 
 def _matches(change: ChangeProof) -> set[str]:
     """Return the values of `--fail-on` that the result matches."""
-    found = {
+    matches = {
         "slower": change.speed == "slower",
         "different-data": change.data == "different",
         "not-faster": change.speed != "faster",
         "cannot-tell": "unknown" in (change.data, change.speed),
     }
-    return {name for name, is_matched in found.items() if is_matched}
+    return {name for name, is_matched in matches.items() if is_matched}
 
 
 def _emit_json(change: ChangeProof, json_path: str | None) -> None:

@@ -17,7 +17,8 @@ from advisor.engine.permissions import permission_sentence
 from advisor.engine.rule_file import LoadedRule
 from advisor.engine.rule_process import ask_apart
 from advisor.model.calls import Site
-from advisor.model.finding import Edit, Evidence, Finding, Rejected, Safety, StepEdit
+from advisor.model.edits import Edit, StepEdit
+from advisor.model.finding import Evidence, Finding, Rejected, Safety
 from advisor.model.horizon import KNOWN
 from advisor.model.outcome import Report, RuleError
 from advisor.model.outlook import Outlook
@@ -50,13 +51,24 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
     thresholds = {loaded.id: loaded.rule.min_speedup for loaded in rules}
     fallbacks = {loaded.id for loaded in rules if loaded.rule.is_fallback}
     about_wait = {loaded.id for loaded in rules if loaded.rule.needs_input_bound and not loaded.rule.is_fallback}
+    advise_on_step = {loaded.id for loaded in rules if loaded.rule.is_hint}
+    lines = _SourceLines()
 
     def is_worthwhile(finding: Finding) -> bool:
         # A fallback is asked when nothing else is known, so that its answer is never too small.
         return finding.rule in fallbacks or _is_worthwhile(finding, thresholds[finding.rule])
 
+    def is_reported(finding: Finding) -> bool:
+        return finding.rule not in settings.ignore and not lines.is_silenced(finding)
+
+    def is_hint(finding: Finding) -> bool:
+        return finding.rule in advise_on_step or finding.is_of_step
+
     def is_about_input(finding: Finding) -> bool:
-        return is_worthwhile(finding) and (finding.rule in about_wait or bool(finding.call_id or finding.iterator_id))
+        # One that the user silenced, or that is a hint, would leave the reader without a next step.
+        if not is_worthwhile(finding) or not is_reported(finding) or is_hint(finding):
+            return False
+        return finding.rule in about_wait or bool(finding.call_id or finding.iterator_id)
 
     for loaded in sorted(rules, key=lambda loaded: loaded.rule.is_fallback):
         rule = loaded.rule
@@ -74,11 +86,9 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
     if not analysis.verdict.is_tentative:
         rejected += [_too_small(finding) for finding in findings if not is_worthwhile(finding)]
     ranked = _merge(sorted(worthwhile, key=_rank))
-    lines = _SourceLines()
-    reported = [f for f in ranked if f.rule not in settings.ignore and not lines.is_silenced(f)]
+    reported = [finding for finding in ranked if is_reported(finding)]
     with_diffs = with_commands(analysis, [_with_diff(f, analysis) for f in reported], settings)
-    advise_on_step = {loaded.id for loaded in rules if loaded.rule.is_hint}
-    hints = tuple(finding for finding in with_diffs if finding.rule in advise_on_step or finding.is_of_step)
+    hints = tuple(finding for finding in with_diffs if is_hint(finding))
     with_diffs = tuple(finding for finding in with_diffs if finding not in hints)
     is_tentative = analysis.verdict.is_tentative
     if is_tentative:  # the figures of one or two steps rank the findings, but predict nothing

@@ -92,6 +92,52 @@ def grown(entries: Sequence[BaselineEntry], runs: Sequence[Sequence[Found]]) -> 
     return _entries(merged, counts)
 
 
+@dataclass(frozen=True, slots=True)
+class EditedCall:
+    """A known finding whose call was edited: the runs have the rule on another call of the method, and the old one is gone."""
+
+    rule: str
+    before: str
+    after: str
+
+
+def edited_calls(entries: Sequence[BaselineEntry], runs: Sequence[Sequence[Found]]) -> tuple[EditedCall, ...]:
+    """Pair findings that the entries lack with entries that have vanished, by rule and method.
+
+    Each vanished entry explains as many findings as it counts, so a rule that has more findings on a method than before still has
+    new ones.
+
+    Args:
+        entries: What the base revision has, and the baseline.
+        runs: The findings of each run.
+    """
+    most = most_of(runs)
+    spelled = {one.key: one.call for run in runs for one in run}
+    vanished = [entry for entry in entries for _ in range(max(0, entry.count - most[key_of(entry.rule, entry.call)]))]
+    pairs: list[EditedCall] = []
+    for (rule, _), call in sorted(spelled.items()):
+        key = key_of(rule, call)
+        for _ in range(most[key] - counts_of(entries)[key]):
+            old = next((one for one in vanished if (one.rule, _method(one.call)) == (rule, _method(call))), None)
+            if old is not None and call:
+                vanished.remove(old)
+                pairs.append(EditedCall(rule, old.call, call))
+    return tuple(pairs)
+
+
+def with_edited(entries: Sequence[BaselineEntry], edited: Sequence[EditedCall]) -> tuple[BaselineEntry, ...]:
+    """Return the entries, extended by those of the edited calls as they are now."""
+    counts = counts_of(entries) + Counter(key_of(one.rule, one.after) for one in edited)
+    merged = {key_of(entry.rule, entry.call): entry for entry in entries}
+    for one in edited:
+        merged.setdefault(key_of(one.rule, one.after), BaselineEntry(one.rule, one.after))
+    return _entries(merged, counts)
+
+
+def _method(call: str) -> str:
+    return call.partition("(")[0].strip()
+
+
 def _entries(spelled: dict[Key, BaselineEntry], counts: Counter[Key]) -> tuple[BaselineEntry, ...]:
     entries = [replace(entry, count=counts[key]) for key, entry in spelled.items()]
     return tuple(sorted(entries, key=lambda entry: (entry.rule, entry.call)))

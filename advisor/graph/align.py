@@ -80,7 +80,7 @@ def already_done(iterators: Sequence[Iterator]) -> tuple[str, ...]:
     for it in iterators:
         base = base_type(it.name)
         where = _where(it)
-        chosen = f", AUTOTUNE chose {it.parallelism}" if it.is_autotuned and it.parallelism else ""
+        chosen = _chosen(it, iterators)
         methods = [call.method for call in it.calls]
         if it.injected_by_tensorflow:
             if base == "Prefetch":
@@ -104,6 +104,18 @@ def already_done(iterators: Sequence[Iterator]) -> tuple[str, ...]:
         elif base == "Prefetch" and it.is_autotuned and it.buffer_size:
             sentences.append(f"tunes the buffer of {where}, now up to {format_many(it.buffer_size, 'element')}")
     return tuple(dict.fromkeys(sentences))  # two branches of a pipeline may have the same calls
+
+
+def _chosen(it: Iterator, iterators: Sequence[Iterator]) -> str:
+    """The parallelism that AUTOTUNE chose for a call; its copies in several branches of a pipeline may have different ones."""
+    if not it.is_autotuned or not it.parallelism:
+        return ""
+    numbers = {
+        other.parallelism
+        for other in iterators
+        if other.is_autotuned and other.parallelism and (other.name, _where(other)) == (it.name, _where(it))
+    }
+    return f", AUTOTUNE chose {' and '.join(map(str, sorted(numbers)))}"
 
 
 def _where(it: Iterator) -> str:

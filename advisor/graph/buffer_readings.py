@@ -17,11 +17,11 @@ from advisor.model.recording import BufferLevels, Recording, Window
 from advisor.model.units import format_count
 
 
-def buffer_readings(main: Pipeline, recording: Recording | None) -> BufferReadings | None:
+def buffer_readings(main: Pipeline | None, recording: Recording | None) -> BufferReadings | None:
     """Return the readings of the main pipeline's last buffer: those without the profiler if there are enough of them.
 
     Args:
-        main: The main pipeline.
+        main: The main pipeline; None if there is none.
         recording: What capture recorded; None for a profile without a recording.
 
     Returns:
@@ -29,7 +29,8 @@ def buffer_readings(main: Pipeline, recording: Recording | None) -> BufferReadin
     """
     if recording is None:
         return None
-    consumers = {main.consumer.id} if main.consumer is not None else {c.id for c in recording.consumers if c.is_main}
+    own = main.consumer if main is not None else None
+    consumers = {own.id} if own is not None else {c.id for c in recording.consumers if c.is_main}
     levels = next((levels for levels in recording.buffers if levels.consumer_id in consumers), None)
     if levels is None:
         return None
@@ -78,8 +79,8 @@ def _rows_of(levels: BufferLevels, window: Window | None) -> list[tuple[int, int
     """(elements, capacity) of the readings in the stretch without the profiler; of all if these are too few."""
     rows = list(zip(levels.time_ns, levels.elements, levels.capacity, strict=True))
     if window is not None:
-        plain = [row for row in rows if window.plain_start_ns <= row[0] <= window.plain_end_ns]
-        rows = plain if len(plain) >= MIN_VERDICT_STEPS.value else rows
+        unprofiled = [row for row in rows if window.plain_start_ns <= row[0] <= window.plain_end_ns]
+        rows = unprofiled if len(unprofiled) >= MIN_VERDICT_STEPS.value else rows
     return [(elements, capacity) for _, elements, capacity in rows]
 
 

@@ -44,14 +44,14 @@ def critical_path(forest: Forest, nodes: Sequence[Node], blame_ns: Mapping[int, 
     Returns:
         The `Node.index` of each node on the path, root first.
     """
-    behind = {node.index: blame_ns.get(node.index, 0) for node in nodes}
+    waiting_ns = {node.index: blame_ns.get(node.index, 0) for node in nodes}
     """The wait that is attributed to a node and everything upstream of it."""
-    for index in reversed(list(behind)):
+    for index in reversed(list(waiting_ns)):
         for consumer in forest.graph.successors(index):
-            behind[consumer] += behind[index]
+            waiting_ns[consumer] += waiting_ns[index]
     path = [nodes[0].index]
-    while inputs := [index for index in forest.graph.predecessors(path[-1]) if behind[index] > 0]:
-        path.append(max(inputs, key=lambda index: behind[index]))
+    while inputs := [index for index in forest.graph.predecessors(path[-1]) if waiting_ns[index] > 0]:
+        path.append(max(inputs, key=lambda index: waiting_ns[index]))
     return path
 
 

@@ -8,6 +8,7 @@ is said about lines of pipelines that keep up with their consumer.
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -39,6 +40,7 @@ _NUMPY = {
     "unique": "tf.unique",
     "histogram": "tf.histogram_fixed_width",
     "transpose": "tf.transpose",
+    "astype": "tf.cast",
     "frombuffer": "tf.io.decode_raw",
     "fft": "tf.signal.fft",
     "rfft": "tf.signal.rfft",
@@ -52,6 +54,10 @@ _IMAGES = {
     "thumbnail": "tf.image.resize",
     "crop": "tf.image.crop_to_bounding_box",
     "flip": "tf.image.flip_left_right or tf.image.flip_up_down",
+    "mirror": "tf.image.flip_left_right",
+    "transpose": "tf.image.flip_left_right, tf.image.flip_up_down or tf.image.rot90",
+    "cvtColor": "tf.image.rgb_to_grayscale, or tf.reverse in the last dimension,",
+    "copyMakeBorder": "tf.pad",
     "rotate": "tf.raw_ops.ImageProjectiveTransformV3",
     "warpAffine": "tf.raw_ops.ImageProjectiveTransformV3",
     "GaussianBlur": "tf.nn.depthwise_conv2d",
@@ -65,6 +71,11 @@ _TEXT_CALLS = frozenset({"loadtxt", "genfromtxt", "fromstring", "loads", "split"
 _TEXT_OPS = frozenset({"StringToNumber", "DecodeCSV", "StringSplitV2"})
 _RESIZE = re.compile(r"Resize\w+|ScaleAndTranslate")
 _CROP = re.compile(r"Slice|StridedSlice")
+_SMOOTH = re.compile(r"lanczos|gaussian|mitchell", re.IGNORECASE)
+"""Methods for which `tf.image.resize` takes the slower kernel with and without antialiasing."""
+_CASTS = frozenset({"cast", "convert_image_dtype"})
+_SCALING_OPS = frozenset({"Cast", "Mul", "RealDiv"})
+"""`tf.cast(image, tf.float32) / 255`, `tf.image.convert_image_dtype`."""
 _STORE_BINARY = (
     "Parsing text is repeated in every epoch: store the numbers in binary form once and read them with tf.io.decode_raw or "
     "tf.io.parse_tensor."
@@ -75,8 +86,16 @@ _STORE_BINARY = (
 class _Context:
     line: LineCost
     later_ops: frozenset[str]
-    """Types of the ops on later lines of the same function."""
+    """Types of the ops on this and later lines of the same function."""
     later_text: str
+    following: tuple[LineCost, ...]
+    """The later lines."""
+
+    @property
+    def has_whole_call(self) -> bool:
+        """Whether the line shows all arguments of its calls, instead of leaving them to the next lines."""
+        text = self.line.at.text
+        return text.count("(") == text.count(")")
 
 
 def advise(pipeline: Pipeline) -> Pipeline:
@@ -104,6 +123,7 @@ def _advice(line: LineCost, lines: Sequence[LineCost]) -> str:
         line,
         frozenset(op for other in later for op in other.ops),
         "\n".join(other.at.text for other in later),
+        tuple(other for other in later if other.at.line > line.at.line),
     )
     return next((text for check in _CHECKS if (text := check(context))), "")
 
@@ -115,19 +135,22 @@ def _jpeg(context: _Context) -> str:
     hints = []
     if "crop" in context.later_text.lower() and any(map(_CROP.fullmatch, context.later_ops)):
         hints.append("if only a part of the image is used, tf.io.decode_and_crop_jpeg decodes no more than that part")
-    if "ratio=" not in text and any(map(_RESIZE.fullmatch, context.later_ops)):
+    if context.has_whole_call and "ratio=" not in text and any(map(_RESIZE.fullmatch, context.later_ops)):
         hints.append(
             "the image is resized afterwards: if it becomes much smaller, ratio=2, 4 or 8 decodes it at a fraction of its "
             "size (other pixel values)"
         )
-    if "dct_method" not in text:
+    if context.has_whole_call and "dct_method" not in text:
         hints.append('dct_method="INTEGER_FAST" decodes with less exact arithmetic (pixel values change slightly)')
     joined = "; ".join(hints)
-    return f"{joined[0].upper()}{joined[1:]}." if joined else ""
+    first = joined[:1] if joined.startswith("dct_method") else joined[:1].upper()  # a name stays as it is written
+    return f"{first}{joined[1:]}." if joined else ""
 
 
 def _antialias(context: _Context) -> str:
-    if "ScaleAndTranslate" not in context.line.ops[:1]:
+    text = context.line.at.text
+    is_smooth_only = "antialias" not in text and (not context.has_whole_call or bool(_SMOOTH.search(text)))
+    if "ScaleAndTranslate" not in context.line.ops[:1] or is_smooth_only or "antialias=False" in text:
         return ""
     return (
         "antialias=True takes a slower kernel; antialias=False gives other pixel values, with artefacts if the image becomes "
@@ -145,10 +168,31 @@ def _text(context: _Context) -> str:
 
 
 def _cast(context: _Context) -> str:
-    is_early = bool(context.later_ops & {"Slice", "StridedSlice"} or any(map(_RESIZE.fullmatch, context.later_ops)))
-    if context.line.ops[:1] != ("Cast",) or not is_early:
+    ops = context.line.ops
+    if "Cast" not in ops[:2] or not (ops[0] == "Cast" or _SCALING_OPS.issuperset(ops)):
         return ""
-    return "Later lines make the tensor smaller: cast after them, so that fewer values are converted."
+    if any(_RESIZE.fullmatch(op) for line in context.following for op in line.ops):
+        caveat = " tf.image.resize takes integers, too; values may differ by rounding."
+    elif _is_sliced(context):
+        caveat = ""
+    else:
+        return ""
+    return f"What follows makes the tensor smaller: cast after it, so that fewer values are converted.{caveat}"
+
+
+def _is_sliced(context: _Context) -> bool:
+    """Whether a part of the result is taken afterwards; a line that reads a shape takes a part of that instead."""
+    if any(_CROP.fullmatch(op) and "shape" not in line.at.text for line in context.following for op in line.ops):
+        return True
+    try:
+        tree = ast.parse(context.line.at.text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    subscripts = (node for node in ast.walk(tree) if isinstance(node, ast.Subscript))
+    names = {
+        node.attr for subscript in subscripts for node in ast.walk(subscript.value) if isinstance(node, ast.Attribute)
+    }
+    return bool(names & _CASTS) and any(map(_CROP.fullmatch, context.line.ops))
 
 
 def _replaced_call(context: _Context) -> str:

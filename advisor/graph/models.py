@@ -29,14 +29,14 @@ class Models:
             recording: The recording with tf.data's models; None if there is none.
             calls: Dataset name -> recorded call.
         """
-        self.window = self._plain = None
+        self.window = self._unprofiled = None
         if recording is not None:
             ids = {call.id for node in forest.upstream(root) for call in calls_of(forest, node, calls)}
             consumers = {c.id: executed_call(calls, c.call_id, ids) is not None for c in recording.consumers}
             self.window = _of_consumers(recording.models, consumers)
-            self._plain = _of_consumers(recording.plain_models, consumers)
+            self._unprofiled = _of_consumers(recording.plain_models, consumers)
         self._nodes = _aligned(forest, root, self.window)
-        self._unprofiled_nodes = _aligned(forest, root, self._plain)
+        self._unprofiled_nodes = _aligned(forest, root, self._unprofiled)
 
     def element_bytes(self, node: Node, calls: Sequence[Call]) -> int | None:
         """Return the mean size in bytes of a node's elements: measured, or else from the static shapes of its calls."""

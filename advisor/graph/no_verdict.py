@@ -43,6 +43,15 @@ def no_step(main: Pipeline, buffer: BufferReadings | None) -> str:
     return sentence if buffer is None else sentence + readings_sentence(buffer)
 
 
+def no_request(recording: Recording | None) -> str:
+    """Return the sentence on a run whose profile does not show what its steps wait for."""
+    if recording is not None and recording.unprofiled:
+        return f"No profile was taken, so what the steps wait for is unknown. {recording.unprofiled}"
+    return (
+        "The profile shows no request for an element, so what the steps wait for is unknown: capture a longer window."
+    )
+
+
 def no_pipeline(pipelines: Sequence[Pipeline], recording: Recording | None) -> str:
     """Return the sentence on a run without a pipeline that was consumed."""
     if pipelines:

@@ -196,17 +196,18 @@ def without_loops(iterators: dict[int, IteratorFacts], loop_names: frozenset[str
         iterators: Iterators by id.
         loop_names: Dataset names of Scans that are known to be loops. An unnamed Scan under a `ReduceIterator` also counts.
     """
-    gone: set[int] = set()
+    loops = []
     for iterator_id, facts in iterators.items():
         name = _parsed(facts.long_name)
         is_loop = facts.dataset_name in loop_names or _UNNAMED_SCAN.fullmatch(facts.dataset_name)
         chain = {base_type(node.type) for node in name.nodes}
         if name.prefix == "ReduceIterator" and name.type == "Scan" and is_loop and chain <= _LOOP_CHAIN:
-            current = iterator_id
-            while current in iterators and current not in gone:
-                gone.add(current)
-                current = iterators[current].parent_id
-    return {i: facts for i, facts in iterators.items() if i not in gone} if gone else iterators
+            loops.append(iterator_id)
+    if not loops:
+        return iterators
+    links = _links({i: facts.parent_id for i, facts in iterators.items()})
+    gone = set(loops).union(*(nx.ancestors(links, loop) for loop in loops))
+    return {i: facts for i, facts in iterators.items() if i not in gone}
 
 
 def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:

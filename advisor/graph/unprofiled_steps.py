@@ -24,7 +24,7 @@ import numpy as np
 
 from advisor.graph.unmarked_steps import Steps, describe
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
-from advisor.host.calibration.window import PLAIN_MIN_STEPS
+from advisor.host.calibration.window import UNPROFILED_MIN_STEPS
 from advisor.model.pipeline import Pipeline
 from advisor.model.recording import Recording, StepSeries, Window
 
@@ -44,27 +44,31 @@ def use_unprofiled_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipe
     series = _series_of(pipeline, recording)
     if window is None or series is None or not (pipeline.steps or pipeline.max_call_ns):
         return pipeline, None
-    plain = _unprofiled_steps(series, window, pipeline.steps.count if pipeline.steps else 0)
+    unprofiled = _unprofiled_steps(series, window, pipeline.steps.count if pipeline.steps else 0)
     profiled = _between(series, window.start_ns, window.end_ns)
-    if not len(plain.start_ns):
+    if not len(unprofiled.start_ns):
         return pipeline, None
     if recording.is_pipeline_alone:
-        wait = plain.end_ns - plain.start_ns
+        wait = unprofiled.end_ns - unprofiled.start_ns
     elif series.wait_ns:
         around_ns = 0.0
-        if len(profiled.start_ns) >= PLAIN_MIN_STEPS.value and pipeline.steps is not None:
-            longer = np.median(profiled.end_ns - profiled.start_ns) / max(1, np.median(plain.end_ns - plain.start_ns))
+        if len(profiled.start_ns) >= UNPROFILED_MIN_STEPS.value and pipeline.steps is not None:
+            longer = np.median(profiled.end_ns - profiled.start_ns) / max(
+                1, np.median(unprofiled.end_ns - unprofiled.start_ns)
+            )
             around_ns = max(0, np.median(profiled.wait_ns) - pipeline.steps.wait_median_ns) / max(1, longer)
-        wait = np.maximum(0, plain.wait_ns - around_ns).astype(np.int64)
+        wait = np.maximum(0, unprofiled.wait_ns - around_ns).astype(np.int64)
     elif pipeline.steps is None:
         requested_ns = pipeline.mean_call_ns * pipeline.root.num_calls // max(1, len(profiled.start_ns))
-        wait = np.minimum(plain.end_ns - plain.start_ns, requested_ns)
+        wait = np.minimum(unprofiled.end_ns - unprofiled.start_ns, requested_ns)
     else:
-        wait = ((plain.end_ns - plain.start_ns) * _unseen_share(pipeline, plain, profiled)).astype(np.int64)
-    steps = replace(plain, wait_ns=wait)
+        wait = ((unprofiled.end_ns - unprofiled.start_ns) * _unseen_share(pipeline, unprofiled, profiled)).astype(
+            np.int64
+        )
+    steps = replace(unprofiled, wait_ns=wait)
     share = steps.total_wait_ns / max(1, steps.span_ns)
     overhead = None
-    if len(profiled.start_ns) >= PLAIN_MIN_STEPS.value:
+    if len(profiled.start_ns) >= UNPROFILED_MIN_STEPS.value:
         overhead = (profiled.span_ns / len(profiled.start_ns)) / (steps.span_ns / len(steps.start_ns)) - 1
     span_ns, num_elements = pipeline.span_ns, pipeline.num_elements
     if pipeline.steps is None:  # the profile as a whole stands for its steps
@@ -89,21 +93,21 @@ def sees_waits(recording: Recording) -> bool:
     return recording.is_pipeline_alone or (series is not None and bool(series.wait_ns))
 
 
-def _unseen_share(pipeline: Pipeline, plain: Steps, profiled: Steps) -> float:
+def _unseen_share(pipeline: Pipeline, unprofiled: Steps, profiled: Steps) -> float:
     """The wait share of the unprofiled steps, estimated from the profiled ones."""
     share = pipeline.wait_share
-    if len(profiled.start_ns) < PLAIN_MIN_STEPS.value:
+    if len(profiled.start_ns) < UNPROFILED_MIN_STEPS.value:
         return share
-    longer = (profiled.span_ns / len(profiled.start_ns)) / max(1.0, plain.span_ns / len(plain.start_ns))
+    longer = (profiled.span_ns / len(profiled.start_ns)) / max(1.0, unprofiled.span_ns / len(unprofiled.start_ns))
     least = max(0.0, 1 - (1 - share) * longer)
     return (share + min(share, least)) / 2
 
 
 def _unprofiled_steps(series: StepSeries, window: Window, num_profiled: int) -> Steps:
     """The steps of the stretch without the profiler; if it is too short, all other timed ones, if they are more than profiled."""
-    plain = _between(series, window.plain_start_ns, window.plain_end_ns)
-    if window.plain_start_ns and len(plain.start_ns) >= PLAIN_MIN_STEPS.value:
-        return plain
+    unprofiled = _between(series, window.plain_start_ns, window.plain_end_ns)
+    if window.plain_start_ns and len(unprofiled.start_ns) >= UNPROFILED_MIN_STEPS.value:
+        return unprofiled
     every = _between(series, 0, max(series.end_ns))
     is_profiled = (every.end_ns > window.start_ns) & (every.start_ns < window.end_ns)
     is_first = np.arange(len(every.start_ns)) + series.first_step == 0

@@ -17,13 +17,14 @@ from advisor.graph.buffer_readings import (
     is_always_full,
     readings_sentence,
 )
-from advisor.graph.no_verdict import no_pipeline, no_rate, no_step, service_worker
+from advisor.graph.gap_readings import describe_gaps, gap_readings
+from advisor.graph.no_verdict import no_pipeline, no_rate, no_request, no_step, service_worker
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS
 from advisor.host.calibration.prediction import MOST_SPEEDUP
 from advisor.model.calls import Site
 from advisor.model.intervals import Mean, mean_of, ratio_of
 from advisor.model.outcome import Interval
-from advisor.model.pipeline import BufferReadings, Pipeline, StepStats, Verdict
+from advisor.model.pipeline import BufferReadings, GapReadings, Pipeline, StepStats, Verdict
 from advisor.model.recording import Recording
 from advisor.model.units import format_count, format_ns, format_rate, format_ratio, format_share
 
@@ -60,14 +61,19 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
         wait_steps: The steps that the wait was measured on; see `Verdict`.
     """
     main = next((p for p in pipelines if p.is_main), None)
-    if main is None:
-        return _unknown(no_pipeline(pipelines, recording))
-    if main.serves_elements:
-        return _unknown(service_worker(main))
     is_alone = recording is not None and recording.is_pipeline_alone
     buffer = None if is_alone else buffer_readings(main, recording)
+    if main is None:
+        gaps = None if is_alone else gap_readings(None, recording)
+        if gaps is None:
+            return _unknown(no_pipeline(pipelines, recording))
+        return _judge_gaps(None, gaps, buffer, no_request(recording))
+    if main.serves_elements:
+        return _unknown(service_worker(main))
     if main.steps is None:
-        return _judge_buffer(main, buffer)
+        gaps = None if is_alone else gap_readings(main, recording)
+        why = "The profile contains no whole step."
+        return _judge_buffer(main, buffer) if gaps is None else _judge_gaps(main, gaps, buffer, why)
     if main.steps.count < MIN_VERDICT_STEPS.value:
         return (
             _unknown(no_rate(main.steps), main.steps) if is_alone else judge_few_steps(main, wait_steps, buffer=buffer)
@@ -174,6 +180,33 @@ def _judge_buffer(main: Pipeline, buffer: BufferReadings | None) -> Verdict:
     level = "moderate" if is_bound else "none"
     limit = _limit(main, is_bound)
     return Verdict(is_bound, None, None, None, limit, sentence, False, level, "unprofiled", certainty, buffer)
+
+
+def _judge_gaps(main: Pipeline | None, gaps: GapReadings, buffer: BufferReadings | None, why: str) -> Verdict:
+    """Judge steps whose wait is known from tf.data's gap times only, if the last buffer does not contradict them.
+
+    Args:
+        main: The main pipeline; None if the profile shows none.
+        gaps: The waits.
+        buffer: How full the pipeline's last buffer was; None if unknown.
+        why: A sentence on why the profile does not tell.
+    """
+    level = _level(gaps.wait_share)
+    is_bound = level != "none"
+    if is_always_full(buffer) if is_bound else is_always_empty(buffer):
+        assert buffer is not None
+        sentence = f"It is not sure whether input is the problem: {describe_gaps(gaps)}, but {describe_readings(buffer)}. {why}"
+        return replace(_unknown(sentence), buffer=buffer, gaps=gaps)
+    word = {"high": "Input is the problem", "moderate": "Input costs some time", "none": "Input is not the problem"}[
+        level
+    ]
+    sentence = f"{word}: {describe_gaps(gaps)}. {why}"
+    if buffer is not None:
+        sentence += readings_sentence(buffer)
+    # as with a buffer that is always empty, nothing may be predicted: no profiled step shows what the wait consists of
+    certainty = "medium" if not is_bound and gaps.steps >= SURE_VERDICT_STEPS.value else "low"
+    limit = "model" if not is_bound else "unknown" if main is None else _limit(main, is_bound)
+    return Verdict(is_bound, None, None, None, limit, sentence, False, level, "unprofiled", certainty, buffer, gaps)
 
 
 def _of_buffer(buffer: BufferReadings, is_bound: bool) -> str:

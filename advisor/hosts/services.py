@@ -112,13 +112,13 @@ def service_sentences(services: Services, names: Mapping[int, str], workers: Seq
             "which worker serves which consumer.",
         )
     slowest = max(services.slowest, key=lambda name: services.slowest[name], default=None)  # the first of several
-    behind = f", most of whose time goes to {slowest}" if slowest is not None else ""
+    cause = f", most of whose time goes to {slowest}" if slowest is not None else ""
     mean = float(services.rates) / services.num_rates if services.num_rates else 0.0
     rate = f", {format_rate(mean)} each" if services.num_rates else ""
     chain = short_chain(services.chains[shapes[0]])
     sentences = [
         f"{names[place]} gets its elements from the tf.data service workers ({listed}; {format_share(share)} of its wait"
-        f" is for them): {chain}{rate}{behind}."
+        f" is for them): {chain}{rate}{cause}."
         for place, share, _ in services.consumers
     ]
     if services.num_consumers > len(sentences):
@@ -186,11 +186,11 @@ def _shape_of(pipeline: Pipeline) -> _Shape:
 
 def _whole(shapes: Iterable[_Shape]) -> list[_Shape]:
     """Return the different pipelines. One that lacks only inputs of another is the same: none of them ran in its window."""
-    found: list[_Shape] = []
+    wholes: list[_Shape] = []
     for shape in sorted(shapes, key=len, reverse=True):
-        if not any(_contains(whole, shape) for whole in found):
-            found.append(shape)
-    return found
+        if not any(_contains(whole, shape) for whole in wholes):
+            wholes.append(shape)
+    return wholes
 
 
 def _contains(whole: _Shape, part: _Shape) -> bool:

@@ -250,7 +250,7 @@ def _with_mean(latest: float | None, mean: float | None, form: Callable[[float],
 
 
 def _wait(consumer: WatchedConsumer, run: WatchedRun) -> str:
-    """Return the share of a step spent waiting for input. Where Python cannot see it, as in Keras, a profiled window can."""
+    """Return the share of a step spent waiting for input. Where the samples do not tell it, a profiled window does."""
     profiled = _profiled_wait(consumer, run)
     if profiled is not None:
         return f"{units.format_share(profiled)} in a window"

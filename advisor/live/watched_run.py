@@ -27,7 +27,9 @@ class WatchedConsumer:
         """Sum of its steps with a known length."""
         self.timed_steps = 0
         self.wait_ns: float | None = None
-        """Sum of its waits; None if they cannot be seen."""
+        """Sum of its waits; None if they are unknown."""
+        self.waiting_total_ns = 0.0
+        """Sum of its steps with a known wait."""
         self.pauses = 0
         """Times between two steps in which it made none, as between two epochs; those beside the profiler are left out."""
         self.pause_ns = 0
@@ -42,7 +44,9 @@ class WatchedConsumer:
     @property
     def wait_share(self) -> float | None:
         """Share of its steps spent waiting for input, 0 to 1; None if unknown."""
-        return None if self.wait_ns is None or not self.total_ns else min(1.0, self.wait_ns / self.total_ns)
+        if self.wait_ns is None or not self.waiting_total_ns:
+            return None
+        return min(1.0, self.wait_ns / self.waiting_total_ns)
 
     def add(self, sample: LiveSample, consumer: LiveConsumer) -> SlowPeriod | None:
         """Add its part of a sample; return the slow period that begins or ends with it, if any.
@@ -55,6 +59,7 @@ class WatchedConsumer:
             self.timed_steps += consumer.new_steps
             if consumer.wait_ns is not None:
                 self.wait_ns = (self.wait_ns or 0.0) + consumer.wait_ns * consumer.new_steps
+                self.waiting_total_ns += consumer.step_ns * consumer.new_steps
         if sample.is_profiled:
             return None
         self.pauses += consumer.pauses

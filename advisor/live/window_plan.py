@@ -57,7 +57,7 @@ class WindowPlan:
         """Take note of a slow period that begins or ends."""
         if change.last_step is not None:
             self._slow.discard(change.consumer_id)
-        elif change.is_input or change.wait_ns is None:  # the wait has risen, or cannot be seen
+        elif change.is_input or change.wait_ns is None or change.wait_before_ns is None:  # it has risen, or is unknown
             self._slow.add(change.consumer_id)
 
     def is_due(self, now_ns: int) -> bool:

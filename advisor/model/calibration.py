@@ -21,6 +21,8 @@ class Calibration:
     """Rate of copying elements that are in no processor cache into a batch."""
     small_read_ns: float | None = None
     """A read of a few hundred bytes by a reader of tf.data, without the copying; the file is in the page cache."""
+    op_start_ns: float | None = None
+    """Time that an op of a map's function takes before it computes anything."""
     wakeup_ns: float | None = None
     """Waking another thread. `advisor doctor` prints it; no prediction uses it, because `next_ns` and `handoff_ns` contain it."""
     page_cache_bytes_per_ns: float | None = None

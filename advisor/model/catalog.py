@@ -163,7 +163,10 @@ ELEMENTWISE_OPS = frozenset({
 ELEMENT_SPLITTING_OPS = frozenset({"DecodeRaw"})
 """Ops that turn each value into a row of values, in a new last dimension, and so do the same for a batch."""
 
-BATCH_FORM_OPS = frozenset({
+TABLE_SIZE_OPS = frozenset({"LookupTableSize", "LookupTableSizeV2"})
+"""Ops that read a table, but nothing of the element: a look-up in a `StaticVocabularyTable` adds the size of its vocabulary."""
+
+BATCH_FORM_OPS = TABLE_SIZE_OPS | frozenset({
     "ExpandDims", "GatherV2", "OneHot", "RegexFullMatch", "RegexReplace", "ResizeArea", "ResizeBicubic", "ResizeBilinear",
     "ResizeNearestNeighbor", "ScaleAndTranslate", "Squeeze", "Substr",
 })  # fmt: skip

@@ -22,15 +22,16 @@ class LiveConsumer(msgspec.Struct, frozen=True):
     is_main: bool
     """Whether it is the training loop, as far as is known yet."""
     steps: int
-    """Completed steps since the start of the script."""
+    """Completed steps since the start of the script; of a loop inside a tf.function, elements."""
     passes: int
     """Iterations over a dataset that have begun."""
     new_steps: int
     """Steps completed since the previous sample."""
     step_ns: float | None = None
-    """Mean length of these steps; None if there are none."""
+    """Mean length of these steps; None if it is unknown."""
     wait_ns: float | None = None
-    """Mean time of these steps spent waiting for the next element; None if it cannot be seen from Python."""
+    """Mean time of these steps spent waiting for the next element; None if it is unknown. Where Python does not see it (Keras,
+    loops inside a tf.function), it comes from tf.data's gap times, and the latest 100 steps stand for all."""
     buffered: float | None = None
     """Elements in the pipeline's last buffer, from tf.data's own model; None if there is none, or TensorFlow does not tell."""
     buffer_size: float | None = None
@@ -153,7 +154,7 @@ class SlowPeriod:
     """Median of the samples' mean step times: before, and in the period."""
     wait_before_ns: float | None
     wait_ns: float | None
-    """The same for the wait; None if it cannot be seen."""
+    """The same for the wait; None if it is unknown."""
 
     @property
     def slowdown(self) -> float:

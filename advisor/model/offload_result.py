@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.model.calls import Site
-from advisor.model.finding import Edit, InsertAfter, Safety, StepEdit
+from advisor.model.edits import Edit, InsertAfter, StepEdit
+from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
 from advisor.model.proof_result import Side
 

@@ -273,17 +273,24 @@ class Pipeline:
 
     def upstream(self, iterator: Iterator) -> tuple[Iterator, ...]:
         """Return all direct and indirect inputs of an iterator, nearest first."""
-        import networkx as nx  # `advisor rules` needs no networkx
+        return self._reached(iterator, is_upstream=True)
 
-        requests: nx.DiGraph[str] = nx.DiGraph()
-        requests.add_nodes_from(it.id for it in self.iterators)
-        requests.add_edges_from((it.parent_id, it.id) for it in self.iterators if it.parent_id is not None)
-        by_id = {it.id: it for it in self.iterators}
-        return tuple(by_id[upstream_id] for _, upstream_id in nx.bfs_edges(requests, iterator.id))
+    def downstream(self, iterator: Iterator) -> tuple[Iterator, ...]:
+        """Return the iterators between an iterator (exclusive) and the consumer, nearest first."""
+        return self._reached(iterator, is_upstream=False)
 
     def parent(self, iterator: Iterator) -> Iterator | None:
         """Return the iterator that consumes `iterator`; None for the root."""
         return None if iterator.parent_id is None else self.iterator(iterator.parent_id)
+
+    def _reached(self, iterator: Iterator, is_upstream: bool) -> tuple[Iterator, ...]:
+        import networkx as nx  # `advisor rules` needs no networkx
+
+        by_id = {it.id: it for it in self.iterators}
+        dataflow: nx.DiGraph[str] = nx.DiGraph()
+        dataflow.add_nodes_from(by_id)
+        dataflow.add_edges_from((it.id, it.parent_id) for it in self.iterators if it.parent_id in by_id)
+        return tuple(by_id[other] for _, other in nx.bfs_edges(dataflow, iterator.id, reverse=is_upstream))
 
 
 @dataclass(frozen=True, slots=True)
@@ -302,6 +309,17 @@ class BufferReadings:
 
 
 @dataclass(frozen=True, slots=True)
+class GapReadings:
+    """How long steps without the profiler waited for input, from tf.data's gap times."""
+
+    steps: int
+    step_ns: int
+    """Mean length of a step."""
+    wait_share: float
+    """Share of the steps spent waiting for input, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """Whether input is the bottleneck, and the maximum possible speedup."""
 
@@ -316,16 +334,18 @@ class Verdict:
     sentence: str
     is_ceiling_measured: bool = False
     level: str = "unknown"
-    """`none` (< 5 % wait), `moderate` (< 20 %), `high`, `unknown`. Without a measured share: `none` if the buffer was full at the
-    steps, `moderate` if it was empty."""
+    """`none` (< 5 % wait), `moderate` (< 20 %), `high`, `unknown`. Without a measured share: that of `gaps`, else `none` if the
+    buffer was full at the steps, `moderate` if it was empty."""
     wait_steps: str = "profiled"
     """The steps behind `input_wait_share`: `profiled`, `unprofiled` (timed without the profiler), or `estimated` (unprofiled
     steps, with the wait estimated from profiled ones, because Keras does not expose it)."""
     certainty: str = "high"
     """How far the number of steps supports the verdict: `high` (10 steps or more), `medium` (3 to 9), `low` (1 or 2), `none` (no
-    step was measured). Without a measured step, the number of readings of the buffer counts, but never as `high`."""
+    step was measured). Without a measured step, the number of readings of the gaps or the buffer counts, but never as `high`."""
     buffer: BufferReadings | None = None
     """None if tf.data's model of the running iterator was not read, or the pipeline does not end in a buffer."""
+    gaps: GapReadings | None = None
+    """None if the profile shows the wait, or tf.data's gap times do not."""
 
     @property
     def is_tentative(self) -> bool:
@@ -354,6 +374,8 @@ class Analysis:
     """The tables of the profiler guide; None without a profile."""
     hosts: HostComparison | None = None
     """A comparison of the hosts, if the run has several."""
+    texts: dict[str, str] = field(default_factory=dict)
+    """File -> its text, for the files of a simulated script, which are not on disk."""
 
     @property
     def main(self) -> Pipeline | None:

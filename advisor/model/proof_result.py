@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from advisor.model import units
 from advisor.model.paired_test import PairedTest
+from advisor.model.untried import NextStep, UntriedFix
 
 TRAINING, PIPELINE = "training", "pipeline"
 """Values of `proved_on`: the whole script, or the input pipeline in isolation."""
@@ -64,6 +65,8 @@ class FixedNumbers:
     """The numbers replace AUTOTUNE."""
     seconds: float = 0.0
     """Wall time of the comparison."""
+    autotune_calls: int | None = None
+    """Most parallel calls of one transformation, each on a thread, with AUTOTUNE: the number of cores; None if unknown."""
 
     @property
     def sentence(self) -> str:
@@ -72,7 +75,10 @@ class FixedNumbers:
         size = None if self.buffer_size is None else f"prefetch({self.buffer_size})"
         numbers = " and ".join(filter(None, (calls, size)))
         took = f"{units.format_bytes(max(0, self.fixed_bytes))} instead of {units.format_bytes(max(0, self.autotune_bytes))}"
-        memory = f"{took}, at a peak of {units.format_bytes(self.peak_bytes)}"
+        threads = ""
+        if self.parallel_calls is not None and self.autotune_calls is not None:
+            threads = f" with up to {self.parallel_calls} instead of {units.format_many(self.autotune_calls, 'thread')} per call"
+        memory = f"{took}{threads}, at a peak of {units.format_bytes(self.peak_bytes)}"
         steps = f"in steps of {units.format_ns(self.step_ns)}"
         if self.speed is None:
             return (
@@ -128,3 +134,7 @@ class Proof:
     """Numbers that were compared with AUTOTUNE; None if none were."""
     test: PairedTest | None = None
     """How the pairs of runs of the whole script have ended; None if there are none."""
+    next: NextStep | None = None
+    """How to go on; None if everything was tried and what is proved is written, or if the proof was not one of a script."""
+    untried: tuple[UntriedFix, ...] = ()
+    """Proposed changes that were not measured, with reasons and commands; empty if the proof was not one of a script."""

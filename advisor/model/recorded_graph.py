@@ -7,7 +7,7 @@ imports networkx, so it is not imported while a script trains (`lineage` is for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, takewhile
 
 import networkx as nx
 
@@ -44,6 +44,12 @@ class RecordedGraph:
             known = self._upstream[call.id] = tuple(self.by_id[i] for layer in layers for i in layer)
         return known
 
+    def line(self, call: Call) -> tuple[Call, ...]:
+        """Return a call and what is upstream of it, nearest first, up to a call that has no input or several."""
+        upstream = self.upstream(call)
+        inner = tuple(takewhile(lambda other: len(other.inputs) == 1, upstream))
+        return upstream[: len(inner) + 1]
+
     def upstream_of_all(self, calls: Iterable[Call]) -> tuple[Call, ...]:
         """Return several calls and everything that their elements come from, nearest to any of them first."""
         layers = nx.bfs_layers(self._requests, [call.id for call in calls])
@@ -56,6 +62,13 @@ class RecordedGraph:
     def downstream_first(self, call: Call) -> Iterator[Call]:
         """Yield everything downstream of a call and then the call, each after all of its consumers."""
         return (self.by_id[i] for i in nx.dfs_postorder_nodes(self._dataflow, call.id))
+
+    def line_after(self, call: Call) -> tuple[Call, ...] | None:
+        """Return the calls downstream of a call, nearest first; None if it or one of them has several consumers."""
+        ids = list(nx.dfs_preorder_nodes(self._dataflow, call.id))
+        if any(self._dataflow.out_degree(i) > 1 for i in ids):
+            return None
+        return tuple(self.by_id[i] for i in ids[1:])
 
     def is_consumed(self, call: Call) -> bool:
         """Return whether another call consumes the dataset."""

@@ -39,8 +39,6 @@ class PythonSamples:
     """Number of times at which all threads were sampled; one sample stands for `duration_ns / ticks`."""
     lines: tuple[SampledLine, ...] = ()
     """Most frequent first; only the first `MAX_SAMPLED_LINES` are recorded."""
-    unplaced: int = 0
-    """Samples inside `py_function` and its kin, but outside the user's files: TensorFlow converts arguments and results."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +126,9 @@ class Consumer:
     eager_step: CodeLine | None = None
     """The script's function that opens a GradientTape outside a tf.function in the steps of this loop, at the line in which it
     begins; None if there is none."""
+    graph_steps: tuple[CodeLine, ...] = ()
+    """The script's functions that run as a `tf.function` in the steps of this loop, get their elements as arguments and take a
+    gradient, each at the line in which it begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +236,6 @@ class ModelNode:
     inputs: tuple[int, ...] = ()
     num_elements: int = 0
     bytes_produced: int = 0
-    bytes_consumed: int = 0
     processing_time_ns: int = 0
     buffered_elements: int = 0
     buffered_bytes: int = 0
@@ -274,6 +274,21 @@ class BufferLevels:
     """Elements in the buffer."""
     capacity: tuple[int, ...] = ()
     """Capacity of the buffer; AUTOTUNE may change it."""
+
+
+@dataclass(frozen=True, slots=True)
+class GapWaits:
+    """How long steps of a consumer waited for their element where Python does not see it (Keras), from tf.data's gap times.
+
+    They are the latest 100 steps before the profiler was started and the latest 100 before the window closed, without the first
+    step of each `fit`. All columns have the same length.
+    """
+
+    consumer_id: str
+    start_ns: tuple[int, ...] = ()
+    """Unix time of the start of each step."""
+    end_ns: tuple[int, ...] = ()
+    wait_ns: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,6 +361,8 @@ class Recording:
     """tf.data's models over the unprofiled stretch, without the cost of the profiler."""
     buffers: tuple[BufferLevels, ...] = ()
     """How full the last buffer of the measured consumer's pipeline was in the window; empty if tf.data does not tell."""
+    gap_waits: tuple[GapWaits, ...] = ()
+    """Waits of the measured consumer that Python does not see; empty if it sees them, or tf.data does not tell."""
     keras: dict[str, Scalar] = field(default_factory=dict)
     """`dtype_policy`, `steps_per_execution`, `jit_compile`, `run_eagerly`, `batch_size`, and the arguments `epochs`,
     `initial_epoch` and `steps_per_epoch` of `fit`. `fits`: how often it was called; `may_stop`: whether a callback may end it

@@ -64,3 +64,36 @@ def cleaning_up_when_terminated() -> Iterator[None]:
     except Terminated as error:
         signal.raise_signal(error.number)
         raise  # the signal is blocked
+
+
+class CtrlC:
+    """Context manager in which Ctrl-C may be held: the first one is then only noted, and the second one interrupts.
+
+    It is held while a report is made and written, which is all that a Ctrl-C could still lose. Elsewhere than in the main thread,
+    or if the program has a handler of its own, nothing changes.
+    """
+
+    def __init__(self) -> None:
+        self.has_come = False
+        """Ctrl-C has come while it was held."""
+        self._is_held = False
+
+    def hold(self) -> None:
+        """Hold Ctrl-C until the end of the block."""
+        is_main = threading.current_thread() is threading.main_thread()
+        if is_main and not self._is_held and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._note)
+            self._is_held = True
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.has_come:
+            signal.default_int_handler(number, frame)
+        self.has_come = True
+
+    def __enter__(self) -> CtrlC:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_held:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            self._is_held = False

@@ -6,6 +6,8 @@ the last word: it raises an error while tracing if a use of an op cannot be conv
 
 from __future__ import annotations
 
+from advisor.model.catalog import TABLE_SIZE_OPS
+
 VECTORIZABLE_OPS = frozenset({
     "Abs", "Acos", "Acosh", "Add", "AddN", "AddV2", "AdjustContrastv2", "AdjustHue", "AdjustSaturation", "All", "Any",
     "ApproximateEqual", "ArgMax", "ArgMin", "Asin", "Asinh", "Assert", "Atan", "Atan2", "Atanh", "AvgPool", "AvgPool3D",
@@ -45,9 +47,9 @@ of their own (`tf.random.Generator`) or fixed by a seed argument (`tf.random.sta
 CHECKING_OPS = frozenset({"Assert", "CheckNumerics"})
 """Those of `VECTORIZABLE_OPS` that TensorFlow marks as stateful although they only end the run or do nothing."""
 
-READING_OPS = frozenset({"LookupTableFind", "LookupTableFindV2"})
-"""Look-ups. TensorFlow marks them as stateful, but of a static table they are constant. They have no converter, and take batches
-as they are."""
+READING_OPS = TABLE_SIZE_OPS | {"LookupTableFind", "LookupTableFindV2"}
+"""Look-ups, and the size of a table. TensorFlow marks them as stateful, but of a static table they are constant. They have no
+converter, and take batches as they are."""
 
 BRANCHING_OPS = frozenset({"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"})
 """Those of `VECTORIZABLE_OPS` that compute one thing for some elements of a batch and another for the rest."""

@@ -52,7 +52,7 @@ def conditions_of(analysis: Analysis, upstream: Iterable[Call]) -> Iterator[str]
 def repairs_of(analysis: Analysis, upstream: Iterable[Call]) -> Iterator[Repair]:
     """Yield what to do about relative paths: a worker would look for them in its own folder."""
     graph = graph_of(analysis)
-    calls = {each.id: each for outer in upstream for each in (outer, *graph.nested(outer))}
+    calls = {call.id: call for outer in upstream for call in (outer, *graph.nested(outer))}
     for call in calls.values():
         path = next((call.arguments[name] for name in PATH_ARGUMENTS if name in call.arguments), None)
         if call.method in _FILE_METHODS and isinstance(path, str) and _is_relative(path):
@@ -71,6 +71,6 @@ def _is_relative(path: str) -> bool:
 
 def _read_by(analysis: Analysis, calls: Iterable[Call]) -> list[ObservedState]:
     graph, recording = graph_of(analysis), analysis.recording
-    ids = {each.id for call in calls for each in (call, *graph.nested(call))}
+    ids = {own.id for call in calls for own in (call, *graph.nested(call))}
     observed = (recording.state if recording is not None else None) or ()
     return [item for item in observed if item.kind == state.FILE and ids & set(item.call_ids)]

@@ -52,10 +52,10 @@ _GENERATOR = (
 
 def objection_to(call: Call, recording: Recording | None) -> Objection | None:
     """Return why the function of a call must not run on a worker, or may not; None if nothing speaks against it."""
-    found = _objection(call, recording)
-    if found is None:
+    objection = _objection(call, recording)
+    if objection is None:
         return None
-    verdict, cause, reason = found
+    verdict, cause, reason = objection
     return Objection(verdict, cause, call.method, reason, call.site, call.id)
 
 

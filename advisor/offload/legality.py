@@ -4,7 +4,7 @@ In: an `Analysis` with its recording.  Out: `Movability`: the place, what speaks
 hold, and the repairs. Pure functions; what is on no reviewed list is undecided, and only worker processes decide it.
 
 The place is the one nearest to the consumer that nothing refuses: calls after it stay in the trainer's process, which is right
-for `take` and for the final `prefetch`. If most of the work would stay behind it, the move is refused for the reasons at the
+for `take` and for the final `prefetch`. If most of the work would stay after it, the move is refused for the reasons at the
 end of the pipeline.
 """
 
@@ -15,7 +15,8 @@ from dataclasses import replace
 
 from advisor.host.calibration.offload import LEAST_MOVED_SHARE
 from advisor.model.calls import Call
-from advisor.model.finding import InsertAfter, Safety
+from advisor.model.edits import InsertAfter
+from advisor.model.finding import Safety
 from advisor.model.offload_result import (
     COUNTS,
     DYNAMIC,
@@ -98,7 +99,7 @@ def _at(
         analysis: The analysis.
         place: The call after which the elements leave the workers.
         policy: The sharding policy.
-        moved: A call before it that a repair moves behind it.
+        moved: A call before it that a repair moves after it.
         endless: Ids of calls that read endless data because of a repair.
     """
     upstream = [call for call in graph_of(analysis).upstream(place) if moved is None or call.id != moved.id]
@@ -113,7 +114,11 @@ def _at(
         place.site,
         _moved_share(analysis, upstream),
         objections,
-        tuple(dict.fromkeys((*_conditions(analysis, upstream, policy, endless), *_behind(analysis, place, moved)))),
+        tuple(
+            dict.fromkeys(
+                (*_conditions(analysis, upstream, policy, endless), *_obstacles_downstream(analysis, place, moved))
+            )
+        ),
         safety=_safety(upstream),
         max_workers=max_workers(analysis, upstream) if policy == DYNAMIC else None,
     )
@@ -160,13 +165,13 @@ def _objection_to_sharing(analysis: Analysis, place: Call) -> Objection | None:
     if selecting is None:
         return None
     reason = (
-        f"precedes {selecting.method}, which selects elements by their number: behind `distribute` they come in another order, "
+        f"precedes {selecting.method}, which selects elements by their number: after `distribute` they come in another order, "
         "so that it would select others in every run (a split into training and validation would leak)"
     )
     return Objection(REFUSED, COUNTS, place.method, reason, place.site, place.id)
 
 
-def _behind(analysis: Analysis, place: Call, moved: Call | None) -> Iterator[str]:
+def _obstacles_downstream(analysis: Analysis, place: Call, moved: Call | None) -> Iterator[str]:
     """What the move means for the calls after a place, and for other datasets that the same text makes."""
     graph = graph_of(analysis)
     after = {graph.by_id[call_id].method for call_id in graph.downstream(place)} | ({moved.method} if moved else set())
@@ -181,9 +186,9 @@ def _reads_endless(analysis: Analysis, call: Call, endless: frozenset[str]) -> b
     """Whether a dataset upstream of the call never ends, and nothing between them ends it; a repair may make it so."""
     if call.id in endless:
         return True
-    behind = graph_of(analysis).upstream(call)[1:]
-    return any(transformations.is_endless(other) for other in behind) and not any(
-        other.method in ("take", "take_while") for other in behind
+    upstream = graph_of(analysis).upstream(call)[1:]
+    return any(transformations.is_endless(other) for other in upstream) and not any(
+        other.method in ("take", "take_while") for other in upstream
     )
 
 

@@ -2,7 +2,7 @@
 
 In: an `Analysis` and the place of `distribute`.  Out: `Repair`s.
 
-TensorFlow 2.21 with Keras 3.15 and two worker processes: behind `distribute`, the cardinality of finite data is unknown. `fit`
+TensorFlow 2.21 with Keras 3.15 and two worker processes: after `distribute`, the cardinality of finite data is unknown. `fit`
 shows no total, and 100 rows in batches of 8 made epochs of 13, 13 and 14 steps, because each worker ends a pass with an
 incomplete batch of its own. With `steps_per_epoch=13` alone they were 13, 1 and 13 steps, as `fit` reads one iterator over all
 epochs: the data must be endless as well. With both they were 13, 13 and 13, and the later epochs took 0.1 s instead of 1.0 and
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from advisor.model.calls import Call
-from advisor.model.finding import InsertAfter, SetArgument, SetFitArgument
+from advisor.model.edits import InsertAfter, SetArgument, SetFitArgument
 from advisor.model.offload_result import FIT, Repair
 from advisor.model.pipeline import Analysis
 from advisor.model.shared_text import siblings_of
@@ -23,11 +23,11 @@ from advisor.offload.repeats import RepeatedBatches, drops_nothing, is_read_by
 from advisor.offload.transformations import BATCHES, is_endless
 from advisor.predict.call_index import graph_of
 
-ENDED = "`take`, which moves behind the workers, ends each pass there."
+ENDED = "`take`, which moves after the workers, ends each pass there."
 """Why passes stay passes where another repair moves a `take`."""
 _END = "the end of each pass takes about a second"
 _ONE_TO_ONE = frozenset({"map", "prefetch", "with_options"})
-"""Calls behind the batch that do the same with a stream as with each pass, and emit as many elements as they read."""
+"""Calls after the batch that do the same with a stream as with each pass, and emit as many elements as they read."""
 
 
 def repairs_of_passes(analysis: Analysis, place: Call, consumed: Call, by_hand: Mapping[str, str]) -> Iterator[Repair]:
@@ -89,7 +89,7 @@ def _for_keras(
 ) -> Repair:
     """The repair for `fit`: `repeat` before the batches, and `steps_per_epoch` in the call."""
     steps = _steps(analysis, consumed)
-    why = f"The number of elements behind `distribute` is unknown to Keras, and {_END}"
+    why = f"The number of elements after `distribute` is unknown to Keras, and {_END}"
     code = (
         f".repeat()  # before `distribute`{_without_take(after, by_hand)}; and: "
         f"model.fit(..., steps_per_epoch={steps or 'N'})"
@@ -135,7 +135,7 @@ def _obstacle(analysis: Analysis, anchor: Call, consumed: Call, after: Sequence[
         return "other processes run this script, whose numbers of steps may be others."
     other = next((call for call in after if call.method not in _ONE_TO_ONE), None)
     if other is not None:
-        return f"{other.method} behind the workers does not do the same with repeated data as with each pass."
+        return f"{other.method} after the workers does not do the same with repeated data as with each pass."
     if siblings_of(anchor, graph_of(analysis).by_id):
         return "the same text makes other datasets, which would no longer end."
     others = recording.consumers if recording is not None else ()
@@ -146,13 +146,13 @@ def _obstacle(analysis: Analysis, anchor: Call, consumed: Call, after: Sequence[
 
 
 def _without_take(after: Sequence[Call], by_hand: Mapping[str, str]) -> str:
-    """What to say of a `take` behind the workers, which would end the stream after one pass."""
+    """What to say of a `take` after the workers, which would end the stream after one pass."""
     has_take = by_hand.get(FIT) == ENDED or any(call.method in ("take", "take_while") for call in after)
-    return ", without the `take` behind it" if has_take else ""
+    return ", without the `take` after it" if has_take else ""
 
 
 def _before_batches(analysis: Analysis, place: Call) -> Call:
-    """The call behind which the data are repeated: that before the last batch, whose batches are whole then; else the place."""
+    """The call after which the data are repeated: that before the last batch, whose batches are whole then; else the place."""
     for call in graph_of(analysis).upstream(place):
         if call.method in BATCHES and len(call.inputs) == 1:
             first = graph_of(analysis).by_id.get(call.inputs[0])

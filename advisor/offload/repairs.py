@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.model.calls import Call
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument
+from advisor.model.edits import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument
 from advisor.model.offload_result import BATCH, DYNAMIC, FIT, PROCESSING_MODES, REPEAT, Movability, Repair
 from advisor.model.pipeline import Analysis
 from advisor.model.units import format_count
@@ -37,7 +37,7 @@ class BatchBeforeTake:
 
 
 def batch_before_take(places: Sequence[Call]) -> BatchBeforeTake | None:
-    """Return the `take` that stands between the work and the `batch`, if moving it behind the `batch` keeps the elements.
+    """Return the `take` that stands between the work and the `batch`, if moving it after the `batch` keeps the elements.
 
     Args:
         places: Calls of the chain, nearest to the consumer first.
@@ -50,7 +50,7 @@ def batch_before_take(places: Sequence[Call]) -> BatchBeforeTake | None:
             continue
         batches = count // size
         text = (
-            f"`take` moves behind `batch` and counts {format_count(batches)} batches instead of {format_count(count)} elements, "
+            f"`take` moves after `batch` and counts {format_count(batches)} batches instead of {format_count(count)} elements, "
             "so that the workers send batches and none of them counts for itself."
         )
         edits = (MoveAfter(taken.id, batch.id), SetArgument(taken.id, "count", batches))
@@ -110,7 +110,7 @@ def _sent_in_batches(place: Call, after: Sequence[Call], by_hand: Mapping[str, s
         why += f". {by_hand[BATCH]}" if BATCH in by_hand else "."
         return Repair(why, code=".batch(...)  # before .apply(tf.data.experimental.service.distribute(...))")
     batches = (InsertAfter(place.id, "batch", (("", size),)),)
-    text = f"{why}. `unbatch` behind it takes them apart, because `{batch.method if batch is not None else ''}` has to stay."
+    text = f"{why}. `unbatch` after it takes them apart, because `{batch.method if batch is not None else ''}` has to stay."
     return Repair(
         text,
         edits=(InsertAfter(place.id, "unbatch"),),
@@ -215,7 +215,7 @@ def edits_with_distribute(movability: Movability, distribute: InsertAfter) -> tu
 def edits_before(movability: Movability) -> tuple[Edit, ...]:
     """Return the edits of the repairs as far as they concern what the workers run.
 
-    What moves behind the place is left out, and so is a `repeat` that is added or moved: what is measured is repeated anyway, and
+    What moves after the place is left out, and so is a `repeat` that is added or moved: what is measured is repeated anyway, and
     what is compared is one pass.
     """
     moved = {edit.call_id for edit in movability.edits if isinstance(edit, MoveAfter)}
@@ -235,7 +235,7 @@ def parallel_interleaves(upstream: Sequence[Call]) -> Iterator[Repair]:
         if is_sequential and any(map(_shuffles, upstream[place + 1 :])):
             where = f" (line {call.site.line})" if call.site is not None else ""
             yield Repair(
-                f"`interleave`{where} gets num_parallel_calls: a sequential one behind a `shuffle` reads all of the data on "
+                f"`interleave`{where} gets num_parallel_calls: a sequential one after a `shuffle` reads all of the data on "
                 "every worker.",
                 (SetArgument(call.id, "num_parallel_calls", Code("tf.data.AUTOTUNE")),),
             )

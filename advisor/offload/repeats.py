@@ -2,7 +2,7 @@
 
 In: an `Analysis`, calls of its chain.  Out: `Repair`s, and the places that become possible with one.
 
-A `repeat` behind `distribute` asks the service for a job of its own in each pass, and a pass ends about a second after its last
+A `repeat` after `distribute` asks the service for a job of its own in each pass, and a pass ends about a second after its last
 element. Before it, all passes are one job. What that means for the elements, on TensorFlow 2.21 with two worker processes:
 
 * `repeat(3)` before `distribute` delivers each element exactly three times, as a multiset of the whole stream; it took 1.1 s
@@ -11,7 +11,7 @@ element. Before it, all passes are one job. What that means for the elements, on
   each had come 19 or 20 times after 1,988 rows of an endless stream;
 * `repeat(3).batch(8, drop_remainder=True)` delivers 280 of 288 elements, because each worker drops its last batch of the stream.
 
-So the move is right for whoever reads the dataset as one stream, and a `repeat` is that: behind it nothing knows where a pass
+So the move is right for whoever reads the dataset as one stream, and a `repeat` is that: after it nothing knows where a pass
 ends. It is left alone if a call between them does not do the same with a stream as with each pass, or if other code reads what is
 between.
 """
@@ -22,7 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.model.calls import Call
-from advisor.model.finding import MoveAfter, SetArgument
+from advisor.model.edits import MoveAfter, SetArgument
 from advisor.model.offload_result import REPEAT, Repair
 from advisor.model.pipeline import Analysis
 from advisor.offload.transformations import BATCHES, is_endless
@@ -31,7 +31,7 @@ from advisor.predict.call_index import graph_of
 _SAME_IN_A_STREAM = frozenset(
     {"filter", "flat_map", "ignore_errors", "map", "prefetch", "shuffle", "unbatch", "with_options"}
 )
-"""Transformations for which `repeat` before them or behind them makes the same rows, in another order. With `batch` the rows are
+"""Transformations for which `repeat` before them or after them makes the same rows, in another order. With `batch` the rows are
 the same, and no batch is incomplete. A `cache` would never be complete."""
 _READING_ONCE = frozenset({"keras.evaluate", "keras.predict"})
 """Consumers for which each pass has to be exact."""

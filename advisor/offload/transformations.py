@@ -62,10 +62,10 @@ def objection_to(call: Call, is_endless: bool, policy: str) -> Objection | None:
         is_endless: Whether its input never ends.
         policy: The sharding policy.
     """
-    found = _objection(call, is_endless, policy)
-    if found is None:
+    objection = _objection(call, is_endless, policy)
+    if objection is None:
         return None
-    verdict, cause, reason = found
+    verdict, cause, reason = objection
     return Objection(verdict, cause, call.method, reason, call.site, call.id)
 
 

@@ -69,9 +69,9 @@ def _blamed(cause: str, error: str, calls: Sequence[Call]) -> Call | None:
     return None
 
 
-def _only(found: Sequence[Call]) -> Call | None:
+def _only(calls: Sequence[Call]) -> Call | None:
     """The call, if the others are those whose functions make it."""
-    inner = [call for call in found if not any(other.nested_in == call.id for other in found)]
+    inner = [call for call in calls if not any(other.nested_in == call.id for other in calls)]
     return inner[0] if len({call.id for call in inner}) == 1 else None
 
 

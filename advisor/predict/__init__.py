@@ -2,8 +2,9 @@
 
 In: an `Analysis` and the effect of the change on the cost of iterators.  Out: speedups (`operational`), service demands and
 limits (`demand`), the best set of changes (`best_plan`), cores and the GIL (`capacity`), cache sizes (`cache_size`), safety
-(`determinism`), cache places (`caching`) and their break-even (`cache_break_even`), tf.data's own rewrites (`rewrites`), and the
-composition of the training step (`training_step`) and its changes (`step_changes`). See docs/predictions.md.
+(`determinism`), cache places (`caching`), the best of them (`cache_choice`) and their break-even (`cache_break_even`), tf.data's
+own rewrites (`rewrites`), and the composition of the training step (`training_step`) and its changes (`step_changes`). See
+docs/predictions.md.
 """
 
 from advisor.predict.batch_functions import (
@@ -16,14 +17,15 @@ from advisor.predict.batch_functions import (
 from advisor.predict.batched_calls import predict_batched
 from advisor.predict.built_once import BuiltOnce, built_once
 from advisor.predict.cache_break_even import BreakEven, find_break_even
+from advisor.predict.cache_choice import best_place, cache_edits, cache_safety, larger_place, smallest_place
 from advisor.predict.cache_size import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
 from advisor.predict.caching import (
     CachePlace,
     cache_places,
-    calls_behind,
-    is_cached_behind,
+    downstream_calls,
+    is_cached_downstream,
     is_read_again,
-    is_repeated_behind,
+    is_repeated_downstream,
     movable_shuffles,
     newly_saved_work,
     saved_work,
@@ -32,6 +34,7 @@ from advisor.predict.capacity import CoreUse, core_use, python_share
 from advisor.predict.cores_needed import CoresNeeded, cores_needed
 from advisor.predict.determinism import Obstacle, cache_assumptions, cache_obstacles, parallel_safety
 from advisor.predict.disk_reads import read_from_disk
+from advisor.predict.editable_calls import is_editable, last_editable_call, takes_link
 from advisor.predict.epoch_start import predict_without_start
 from advisor.predict.flat_map_splits import flat_map_split
 from advisor.predict.hoisting import Hoist, hoist
@@ -54,18 +57,21 @@ from advisor.predict.step_changes import (
     compile_edit,
     decorated_edit,
     function_edit,
+    graph_step_edit,
     only_compile,
     policy_edit,
     step_fix,
 )
 from advisor.predict.structure import (
-    batch_behind,
+    batch_after,
     consumed_call,
+    copies_of,
     file_count,
     iterators_inside,
     iterators_of_call,
     linear_chain,
     nested_calls,
+    share_of_wait,
     upstream_calls,
     wait_share_of,
 )
@@ -100,19 +106,23 @@ __all__ = [
     "Remade",
     "Split",
     "asynchronous",
-    "batch_behind",
+    "batch_after",
     "batch_edit",
+    "best_place",
     "built_once",
     "cache_assumptions",
     "cache_bytes",
+    "cache_edits",
     "cache_obstacles",
     "cache_places",
-    "calls_behind",
+    "cache_safety",
     "compile_edit",
     "consumed_call",
+    "copies_of",
     "core_use",
     "cores_needed",
     "decorated_edit",
+    "downstream_calls",
     "edits_to_batch_first",
     "element_bytes",
     "elements_per_epoch",
@@ -121,17 +131,21 @@ __all__ = [
     "flat_map_split",
     "forbidding_options",
     "function_edit",
+    "graph_step_edit",
     "hoist",
     "input_share",
-    "is_cached_behind",
+    "is_cached_downstream",
+    "is_editable",
     "is_fed",
     "is_read_again",
-    "is_repeated_behind",
+    "is_repeated_downstream",
     "is_rewrite_forbidden",
     "is_sequential_stateless_map",
     "iterators_inside",
     "iterators_of_call",
+    "larger_place",
     "last_batch",
+    "last_editable_call",
     "linear_chain",
     "machine_costs",
     "measured_ns",
@@ -159,11 +173,14 @@ __all__ = [
     "rows_per_step",
     "saved_work",
     "serial_maps",
+    "share_of_wait",
+    "smallest_place",
     "split_of",
     "step_fix",
     "step_site",
     "steps_per_epoch",
     "steps_seen",
+    "takes_link",
     "top_iterator",
     "upstream_calls",
     "vectorized_bytes",

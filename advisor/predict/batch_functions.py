@@ -11,7 +11,8 @@ import re
 
 from advisor.model.calls import Call, FunctionFacts
 from advisor.model.catalog import ELEMENTWISE_OPS
-from advisor.model.finding import Code, Edit, Fix, InsertAfter, MoveAfter, Remove, Safety, Value, Vectorize
+from advisor.model.edits import Code, Edit, InsertAfter, MoveAfter, Remove, Value, Vectorize
+from advisor.model.finding import Fix, Safety
 from advisor.model.op_effects import is_dataset_op
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.vectorizable_ops import (
@@ -57,19 +58,19 @@ def vectorizing_fix(analysis: Analysis, call: Call, batched: Call) -> Fix | None
     """
     if call.method != "map" or call.function is None or not is_vectorizable(call.function):
         return None
-    moves = moves_behind_batch(analysis, call, batched)
+    moves = moves_after_batch(analysis, call, batched)
     if moves is None:
         return None
     return Fix((*moves, Vectorize(call.id)), vectorized_safety(call.function), is_auto=not has_branches(call.function))
 
 
-def moves_behind_batch(analysis: Analysis, call: Call, batched: Call) -> tuple[Edit, ...] | None:
-    """Return the edits that move a `map` behind its `batch` with a function of batches; None if its elements may differ then.
+def moves_after_batch(analysis: Analysis, call: Call, batched: Call) -> tuple[Edit, ...] | None:
+    """Return the edits that move a `map` after its `batch` with a function of batches; None if its elements may differ then.
 
     Args:
         analysis: The analysis.
         call: The `map`.
-        batched: The `batch` or `padded_batch` behind it.
+        batched: The `batch` or `padded_batch` after it.
     """
     return edits_to_batch_first(analysis, call, batched) if takes_equal_elements(analysis, call, batched) else None
 
@@ -135,11 +136,11 @@ def edits_to_batch_first(analysis: Analysis, call: Call, batched: Call) -> tuple
         return None
     if not _pads_nothing(call, batched):
         return (MoveAfter(call.id, batched.id),) if padding_obstacle(analysis, call, batched) is None else None
-    return moves_behind_padding(analysis, call, batched)
+    return moves_after_padding(analysis, call, batched)
 
 
-def moves_behind_padding(analysis: Analysis, call: Call, batched: Call) -> tuple[Edit, ...] | None:
-    """Return the edits that move a `map` behind a `padded_batch` which pads nothing there; None if it cannot be moved.
+def moves_after_padding(analysis: Analysis, call: Call, batched: Call) -> tuple[Edit, ...] | None:
+    """Return the edits that move a `map` after a `padded_batch` which pads nothing there; None if it cannot be moved.
 
     If the arguments of the `padded_batch` describe the results of the `map`, a `batch` takes its place.
     """
@@ -219,8 +220,8 @@ def _is_at_the_end(analysis: Analysis, call: Call, batched: Call) -> bool:
     if call.nested_in is None:
         return True
     outer = next((other for other in linear_chain(analysis, batched) if other.id == call.nested_in), None)
-    behind = users_inside(analysis, call)
-    is_last = behind is not None and all(each.method in STAYING and each.nested_in == call.nested_in for each in behind)
+    users = users_inside(analysis, call)
+    is_last = users is not None and all(user.method in STAYING and user.nested_in == call.nested_in for user in users)
     return outer is not None and outer.method in ("interleave", "flat_map") and outer.nested_in is None and is_last
 
 
@@ -311,7 +312,7 @@ def _skips_errors(analysis: Analysis, call: Call) -> bool:
     """Whether a call after the map drops elements with errors: of a batch it would drop all."""
     return any(
         other.method == "ignore_errors"
-        and any(each.id in (call.id, call.nested_in) for each in upstream_calls(analysis, other))
+        and any(feeding.id in (call.id, call.nested_in) for feeding in upstream_calls(analysis, other))
         for other in analysis.calls
     )
 

@@ -1,17 +1,17 @@
 """Predicts what it gains to call the function of a `map` once per batch, with the same ops.
 
 In: the iterator of the `map` and the size of a batch.  Out: `Prediction`. The calls are divided by the size. An op does the same
-work for a batch as for its elements, but starts once; how long it takes to start is a constant of the machine.
+work for a batch as for its elements, but starts once; how long it takes to start is a cost of the machine.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from advisor.host.calibration.prediction import OP_START_NS
 from advisor.model.calls import Call
 from advisor.model.finding import Prediction
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
+from advisor.predict.machine_costs import machine_costs
 from advisor.predict.operational import predict_speedup
 from advisor.predict.structure import iterators_of_call
 
@@ -19,7 +19,7 @@ from advisor.predict.structure import iterators_of_call
 def predict_batched(
     analysis: Analysis, pipeline: Pipeline, call: Call, iterator: Iterator, size: int
 ) -> Prediction | None:
-    """Return the predicted speedup; its range is that of the start of an op, from nothing to the largest that was measured.
+    """Return the predicted speedup; its range is that of the start of an op, from nothing to several times the typical one.
 
     Args:
         analysis: The analysis.
@@ -31,14 +31,15 @@ def predict_batched(
     Returns:
         The prediction, or None if nothing was measured.
     """
+    costs = machine_costs(analysis)
     copies = [copy.id for copy in iterators_of_call(pipeline, call)]
     least, typical, most = (
         predict_speedup(analysis, pipeline, dict.fromkeys(copies, left), dict.fromkeys(copies, left))
-        for left in (left_when_batched(iterator, size, start_ns) for start_ns in (0.0, *OP_START_NS.value))
+        for left in (left_when_batched(iterator, size, start_ns) for start_ns in (0.0, *costs.op_start_ns))
     )
     if least is None or typical is None or most is None:
         return None
-    return replace(typical, low=least.low, high=most.high)
+    return costs.mark(replace(typical, low=least.low, high=most.high), "op_start_ns")
 
 
 def left_when_batched(iterator: Iterator, size: int, start_ns: float) -> float:

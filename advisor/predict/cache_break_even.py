@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from advisor.model.finding import Evidence
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.caching import CachePlace
 from advisor.predict.passes_over_data import root_steps_per_epoch
@@ -28,6 +29,15 @@ class BreakEven:
     """Every later epoch, as predicted."""
     break_even_epoch: int
     """Number of epochs after which the script has taken less time than without the cache, as predicted."""
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The epoch times with the cache, and the epoch from which it pays off."""
+        return (
+            Evidence("first_epoch", self.first_epoch_ns, "ns"),
+            Evidence("later_epochs", self.later_epoch_ns, "ns"),
+            Evidence("break_even_epoch", self.break_even_epoch),
+        )
 
 
 def find_break_even(

@@ -92,9 +92,9 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
         feeding_ids = {other.id for other in upstream_calls(analysis, call)}
         feeding = [other for other in chain if other.id in feeding_ids]
         obstacles = cache_obstacles(analysis, call)
-        repeats = [each for each in feeding if each.method == "repeat"]
+        repeats = [other for other in feeding if other.method == "repeat"]
         movable = _movable_everywhere(
-            analysis, feeding, call, {each.id for each in repeats} | {each.call.id for each in obstacles}
+            analysis, feeding, call, {repeat.id for repeat in repeats} | {obstacle.call.id for obstacle in obstacles}
         )
         is_endless = (repeats and not movable) or any(
             other.cardinality == INFINITE_CARDINALITY for other in feeding if not other.inputs
@@ -174,15 +174,15 @@ def is_read_again(analysis: Analysis, pipeline: Pipeline, call: Call | None = No
     return consumer.iterators > 1 and is_same
 
 
-def is_repeated_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
+def is_repeated_downstream(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
     """Return whether a `repeat` between `call` and the consumer reads it for more than one epoch."""
     return any(
         other.method == "repeat" and other.arguments.get("count") != 1
-        for other in calls_behind(analysis, pipeline, call)
+        for other in downstream_calls(analysis, pipeline, call)
     )
 
 
-def calls_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> tuple[Call, ...]:
+def downstream_calls(analysis: Analysis, pipeline: Pipeline, call: Call) -> tuple[Call, ...]:
     """Return the calls between `call` (exclusive) and the consumer, nearest to the consumer first."""
     consumed = consumed_call(analysis, pipeline)
     chain = upstream_calls(analysis, consumed) if consumed else ()
@@ -190,7 +190,7 @@ def calls_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> tuple[Ca
     return tuple(other for other in chain if other.id in downstream)
 
 
-def is_cached_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
+def is_cached_downstream(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
     """Return whether a complete cache stores the elements of `call`, so that the call works in the first epoch only.
 
     A cache in a dataset that is made again for every epoch starts empty each time and does not count.
@@ -201,11 +201,11 @@ def is_cached_behind(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool
     by_id = {other.id: other for other in analysis.calls}
     while (outer := by_id.get(call.nested_in or call.made_by or "")) is not None:
         call = outer
-    behind = calls_behind(analysis, pipeline, call)
-    if any(other.method == "take" for other in behind):
+    after = downstream_calls(analysis, pipeline, call)
+    if any(other.method == "take" for other in after):
         return False
-    lost = frozenset() if is_repeated_behind(analysis, pipeline, call) else remade_calls(analysis, pipeline)
-    stores = frozenset(other.id for other in behind if other.method in _STORES and other.id not in lost)
+    lost = frozenset() if is_repeated_downstream(analysis, pipeline, call) else remade_calls(analysis, pipeline)
+    stores = frozenset(other.id for other in after if other.method in _STORES and other.id not in lost)
     consumed = consumed_call(analysis, pipeline)
     return consumed is not None and bool(stores) and graph_of(analysis).always_through(call, consumed, stores)
 
@@ -228,7 +228,9 @@ def newly_saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict
 def movable_shuffles(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """Return the shuffles upstream of `call` if they are the only reason why epochs differ and can be moved after it."""
     feeding = upstream_calls(analysis, call)
-    return _movable_everywhere(analysis, feeding, call, {each.call.id for each in cache_obstacles(analysis, call)})
+    return _movable_everywhere(
+        analysis, feeding, call, {obstacle.call.id for obstacle in cache_obstacles(analysis, call)}
+    )
 
 
 def _movable(feeding: Sequence[Call], call: Call, in_the_way: Collection[str]) -> tuple[Call, ...]:
@@ -257,19 +259,19 @@ def _movable_everywhere(
 ) -> tuple[Call, ...]:
     """As `_movable`, if in every other dataset of the same text nothing but these calls is in the way, and can move as well."""
     calls = graph_of(analysis).by_id
-    found = _movable(feeding, call, in_the_way)
-    spans = {span_of(each.id, calls) for each in found}
-    siblings = siblings_of(call, calls) if found else ()
+    movable = _movable(feeding, call, in_the_way)
+    spans = {span_of(other.id, calls) for other in movable}
+    siblings = siblings_of(call, calls) if movable else ()
     if len(siblings) > MAX_SIBLINGS:
         return ()
     for sibling in siblings:
         theirs = upstream_calls(analysis, sibling)
-        ids = {each.call.id for each in own_obstacles(analysis, sibling)}
-        ids |= {each.id for each in theirs if span_of(each.id, calls) in spans}
+        ids = {obstacle.call.id for obstacle in own_obstacles(analysis, sibling)}
+        ids |= {other.id for other in theirs if span_of(other.id, calls) in spans}
         moved = _movable(theirs, sibling, ids)
-        if len(moved) != len(ids) or not {span_of(each.id, calls) for each in moved} <= spans:
+        if len(moved) != len(ids) or not {span_of(other.id, calls) for other in moved} <= spans:
             return ()
-    return found
+    return movable
 
 
 def _one_pass(chain: Sequence[Call], call: Call, repeats: Sequence[Call]) -> Call:

@@ -40,6 +40,19 @@ class CoreUse:
         """Return the number of cores in use if other processes keep this share of the cores that they use now."""
         return self.own + others_keep * self.others
 
+    def is_full(self, min_free: float, min_own_share: float, min_speedup: float) -> bool:
+        """Return whether the process itself keeps the cores so busy that more parallel calls cannot help.
+
+        Args:
+            min_free: Number of free cores below which none counts as free ...
+            min_own_share: Share of the usable cores that the process uses itself; below it, other processes occupy the cores.
+            min_speedup: ... and ratio of the cores that it could use to those that it uses, below which the free ones would not
+                make it noticeably faster: a pool of many threads never keeps all of many cores busy.
+        """
+        if not self.is_measured or self.own < min_own_share * self.usable:
+            return False
+        return self.free < max(min_free, (min_speedup - 1) * self.own)
+
     @property
     def sentence(self) -> str:
         """A clause for the report, such as `the process uses 1.0 of 8 cores`."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.model.calls import Call, FunctionFacts
-from advisor.model.finding import Fix, Safety, SplitFlatMap
+from advisor.model.edits import SplitFlatMap
+from advisor.model.finding import Fix, Safety
 from advisor.model.pipeline import Analysis
 from advisor.predict.determinism import parallel_safety
 from advisor.predict.splits import Split, facts_of_first, is_in_script, split_edit, text_of_file
@@ -25,7 +26,7 @@ def flat_map_split(analysis: Analysis, call: Call) -> Split:
         call: A call of `flat_map`, or of `interleave` without parallel calls.
     """
     chain = linear_chain(analysis, call)
-    text = text_of_file(call)
+    text = text_of_file(analysis, call)
     if text is None or call.function is None or len(chain) < 2:
         return Split(None, "its file cannot be read")
     try:

@@ -62,7 +62,7 @@ def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headr
     cheapest, dearest = (
         (1 - UNCERTAINTY.value, 1 + UNCERTAINTY.value) if has_consumer_elsewhere(analysis) else ALONE.value
     )
-    found = Headroom(
+    headroom = Headroom(
         element_ns=likely_ns,
         low_ns=max(floor_ns, min(fast_ns, likely_ns) * cheapest),
         high_ns=max(slow_ns, likely_ns) * dearest,
@@ -71,7 +71,7 @@ def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headr
         sentence="",
         measured_ns=alone_ns,
     )
-    return replace(found, sentence=_sentence(pipeline, found, verdict.is_input_bound))
+    return replace(headroom, sentence=_sentence(pipeline, headroom, verdict.is_input_bound))
 
 
 def _without_the_consumer(demands: Demands, usage: Usage | None) -> Demands:
@@ -90,26 +90,30 @@ def _without_the_consumer(demands: Demands, usage: Usage | None) -> Demands:
     return replace(demands, nodes=nodes)
 
 
-def _sentence(pipeline: Pipeline, found: Headroom, is_input_bound: bool) -> str:
-    if found.measured_ns is not None:
-        shortest_ns = found.measured_ns
+def _sentence(pipeline: Pipeline, headroom: Headroom, is_input_bound: bool) -> str:
+    if headroom.measured_ns is not None:
+        shortest_ns = headroom.measured_ns
         text = f"The input pipeline alone delivers {_rate(pipeline, shortest_ns, '')} (measured)"
     else:
-        shortest_ns = min(found.high_ns, found.step_ns)  # the training does not wait, so its own rate is delivered
+        shortest_ns = min(
+            headroom.high_ns, headroom.step_ns
+        )  # the training does not wait, so its own rate is delivered
         text = f"The input pipeline can deliver {_rate(pipeline, shortest_ns, 'at least ')} (predicted; --headroom measures it)"
     if is_input_bound:
         return f"{text}."
-    if found.step_speedup < ON_THE_BRINK:
+    if headroom.step_speedup < ON_THE_BRINK:
         return f"{text}: with a faster training step, it would become the problem."
-    if found.surest_speedup < ON_THE_BRINK:
-        return f"{text}: with a training {format_ratio(found.step_speedup)} faster, it could become the problem."
-    if found.surest_speedup > MOST_SHOWN:
+    if headroom.surest_speedup < ON_THE_BRINK:
+        return f"{text}: with a training {format_ratio(headroom.step_speedup)} faster, it could become the problem."
+    if headroom.surest_speedup > MOST_SHOWN:
         return f"{text}: it would limit only steps more than {format_ratio(MOST_SHOWN)} faster than here."
     then = (
-        "the work of its own thread is" if found.limit.resource == "consumer" else name_of_limit(pipeline, found.limit)
+        "the work of its own thread is"
+        if headroom.limit.resource == "consumer"
+        else name_of_limit(pipeline, headroom.limit)
     )
-    faster = f"{format_ns(shortest_ns)}, {format_ratio(found.surest_speedup)} faster than here"
-    limits = "no step longer than" if found.measured_ns is None else "any step shorter than"
+    faster = f"{format_ns(shortest_ns)}, {format_ratio(headroom.surest_speedup)} faster than here"
+    limits = "no step longer than" if headroom.measured_ns is None else "any step shorter than"
     return f"{text}: it would limit {limits} {faster}; then {then} the limit."
 
 

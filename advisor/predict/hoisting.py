@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from advisor.model.calls import Call, FunctionFacts
-from advisor.model.finding import Code, Edit, Fix, MoveAfter, Safety, SetArgument
+from advisor.model.edits import Code, Edit, MoveAfter, SetArgument
+from advisor.model.finding import Fix, Safety
 from advisor.model.pipeline import Analysis
 from advisor.predict.determinism import parallel_safety
 from advisor.predict.structure import STAYING, users_inside
@@ -49,11 +50,11 @@ def hoist(analysis: Analysis, call: Call) -> Hoist:
     outer = next((other for other in analysis.calls if other.id == call.nested_in), None)
     if outer is None:
         return _staying("the call whose function contains it was not recorded")
-    behind = users_inside(analysis, call)
-    reason = _reason_against_place(analysis, call, outer, behind)
-    if reason is not None or behind is None:
+    users = users_inside(analysis, call)
+    reason = _reason_against_place(analysis, call, outer, users)
+    if reason is not None or users is None:
         return _staying(reason or "its dataset is used more than once")
-    moving = (call, *(moved_call for moved_call in behind if moved_call.method not in STAYING))
+    moving = (call, *(moved_call for moved_call in users if moved_call.method not in STAYING))
     for moved_call in moving:
         reason = _reason_against_function(moved_call, outer)
         if reason is not None:
@@ -71,13 +72,13 @@ def _staying(reason: str) -> Hoist:
     return Hoist((), Safety.CHANGES, reason)
 
 
-def _reason_against_place(analysis: Analysis, call: Call, outer: Call, behind: list[Call] | None) -> str | None:
+def _reason_against_place(analysis: Analysis, call: Call, outer: Call, users: tuple[Call, ...] | None) -> str | None:
     """Why a `map` must stay where it is called, whatever its function does; None if it may move."""
     if outer.method not in _PASSING_ON:
         return f"{_place(outer)} does not pass on the elements of its function as they are"
     if outer.nested_in is not None:
         return f"{_place(outer)} is itself inside a function"
-    own = [call, outer, *(behind or ())]
+    own = [call, outer, *(users or ())]
     if any(
         other_call.library is not None or other_call.made_by is not None or other_call.site is None
         for other_call in own
@@ -89,7 +90,7 @@ def _reason_against_place(analysis: Analysis, call: Call, outer: Call, behind: l
     used = {call_id for other_call in inner for call_id in other_call.inputs}
     if sum(other_call.id not in used for other_call in inner) > 1:
         return f"the function of {_place(outer)} makes more than one dataset"
-    for other_call in behind or ():
+    for other_call in users or ():
         if other_call.nested_in != outer.id:
             return f"{_place(other_call)} takes its elements in another function"
         if other_call.method not in (*STAYING, "map"):

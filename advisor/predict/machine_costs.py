@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from advisor.host.calibration.prediction import HANDOFF_OVERHEAD_NS
+from advisor.host.calibration.prediction import HANDOFF_OVERHEAD_NS, OP_START_NS
 from advisor.host.calibration.stored import BUILT_IN, plausible
 from advisor.model.calibration import Calibration
 from advisor.model.finding import Prediction
@@ -26,6 +26,8 @@ class MachineCosts:
     """Maximum, typical, minimum."""
     copied_bytes_per_ns: float
     small_read_ns: float
+    op_start_ns: tuple[float, float]
+    """Typical, maximum."""
     page_cache_bytes_per_ns: float | None
     """None if it was not measured; nothing is assumed then."""
     uncalibrated: frozenset[str]
@@ -50,7 +52,7 @@ def machine_costs(analysis: Analysis) -> MachineCosts:
         assert value is not None
         return value
 
-    typical_ns = cost("handoff_ns")
+    typical_ns, start_ns = cost("handoff_ns"), cost("op_start_ns")
     scale = typical_ns / HANDOFF_OVERHEAD_NS.value[1]
     most_ns, _, least_ns = HANDOFF_OVERHEAD_NS.value
     return MachineCosts(
@@ -60,6 +62,7 @@ def machine_costs(analysis: Analysis) -> MachineCosts:
         handoff_ns=(scale * most_ns, typical_ns, scale * least_ns),
         copied_bytes_per_ns=cost("copied_bytes_per_ns"),
         small_read_ns=cost("small_read_ns"),
+        op_start_ns=(start_ns, start_ns * OP_START_NS.value[1] / OP_START_NS.value[0]),
         page_cache_bytes_per_ns=measured.page_cache_bytes_per_ns,
         uncalibrated=frozenset(missing),
     )

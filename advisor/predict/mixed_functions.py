@@ -1,6 +1,6 @@
 """Whether a function of which only one part takes batches as it is can be called once per batch, in parts.
 
-In: an `Analysis`, a `map` and the `batch` behind it.  Out: `Mixed`: the fix, or the reason why there is none. The parts are put
+In: an `Analysis`, a `map` and the `batch` after it.  Out: `Mixed`: the fix, or the reason why there is none. The parts are put
 together from the text of the function (`advisor.splitting.batch_text`) and from what capture recorded of its lines.
 """
 
@@ -9,11 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from advisor.model.calls import Call, FunctionFacts
-from advisor.model.finding import Fix, VectorizeParts
+from advisor.model.edits import VectorizeParts
+from advisor.model.finding import Fix
 from advisor.model.pipeline import Analysis
 from advisor.model.state import STATIC_TABLE
 from advisor.model.vectorizable_ops import CHECKING_OPS, DRAWING_OPS, READING_OPS
-from advisor.predict.batch_functions import has_branches, moves_behind_batch, vectorized_safety
+from advisor.predict.batch_functions import has_branches, moves_after_batch, vectorized_safety
 from advisor.predict.splits import text_of_file
 from advisor.predict.structure import linear_chain
 from advisor.splitting import CannotSplitError, batch_text
@@ -36,7 +37,7 @@ def mixed_function(analysis: Analysis, call: Call, batched: Call) -> Mixed:
     Args:
         analysis: The analysis.
         call: The `map`.
-        batched: The `batch` or `padded_batch` behind it, with nothing between them that looks at single elements.
+        batched: The `batch` or `padded_batch` after it, with nothing between them that looks at single elements.
     """
     function = call.function
     if call.method != "map" or function is None or not function.batch_lines or call.nested_in is not None:
@@ -44,10 +45,10 @@ def mixed_function(analysis: Analysis, call: Call, batched: Call) -> Mixed:
     reason = _reason_against(function)
     if reason:
         return Mixed(reason)
-    moves = moves_behind_batch(analysis, call, batched)
+    moves = moves_after_batch(analysis, call, batched)
     if moves is None:
         return Mixed()
-    text, chain = text_of_file(call), linear_chain(analysis, call)
+    text, chain = text_of_file(analysis, call), linear_chain(analysis, call)
     if text is None or len(chain) < 2:
         return Mixed("its file cannot be read")
     try:

@@ -132,9 +132,9 @@ def overlap_factors(pipeline: Pipeline, cost_factors: Mapping[str, float] = UNCH
         pipeline: The pipeline.
         cost_factors: Cost factors of other changes that are made together with it.
     """
-    behind = asynchronous(pipeline)
+    background = asynchronous(pipeline)
     wait = pipeline.wait_share
-    front = {it.id: cost_factors.get(it.id, 1.0) for it in pipeline.iterators if it.id not in behind}
+    front = {it.id: cost_factors.get(it.id, 1.0) for it in pipeline.iterators if it.id not in background}
     own = wait * sum(it.blame_share * front[it.id] for it in pipeline.iterators if it.id in front)
     left = max(0.0, own - (1 - wait)) / own if own > 0 else 1.0
     return {**cost_factors, **{iterator_id: factor * left for iterator_id, factor in front.items()}}
@@ -157,11 +157,11 @@ def _steps(
     `consumer` is its own time in the same unit. `relief` is the factor for everything that remains, which waits less for a core.
     """
     wait = pipeline.wait_share
-    behind = asynchronous(pipeline)
+    background = asynchronous(pipeline)
     front_before = front_after = back_before = back_after = 0.0
     for it in pipeline.iterators:
         share = wait * it.blame_share / blamed
-        if it.id in behind:
+        if it.id in background:
             back_before += share
             back_after += share * cost[it.id]
         else:

@@ -44,26 +44,28 @@ def predict_parallel(
 
 
 def predict_part_parallel(
-    analysis: Analysis, pipeline: Pipeline, iterator: Iterator, share: float, elements: float, wanted: float
+    analysis: Analysis, pipeline: Pipeline, iterators: Sequence[Iterator], share: float, elements: float, wanted: float
 ) -> Prediction | None:
-    """Predict the speedup of the step if a part of the work of one sequential iterator moves to a parallel `map` before it.
+    """Predict the speedup of the step if a part of a sequential call's work moves to a parallel `map` before it.
 
     Args:
         analysis: The analysis.
         pipeline: One of its pipelines.
-        iterator: The iterator.
-        share: Share of its busy time that moves.
+        iterators: The iterators that run the call.
+        share: Share of their busy time that moves.
         elements: Elements of the `map` in the window, each of which is handed to a thread and back.
         wanted: Number of threads of the `map`.
 
     Returns:
         The prediction, or None if nothing was measured.
     """
-    part_ns = iterator.busy_ns * share / elements * pipeline.unprofiled_ratio if elements > 0 else 0.0
+    part_ns = (
+        sum(it.busy_ns for it in iterators) * share / elements * pipeline.unprofiled_ratio if elements > 0 else 0.0
+    )
 
     def factors(efficiency: float, hand_over_ns: float) -> dict[str, float]:
         factor = _factor(1 / max(wanted, 1e-9), efficiency, hand_over_ns, part_ns)
-        return {iterator.id: 1 - share + share * factor}
+        return {it.id: 1 - share + share * factor for it in iterators}
 
     return _predicted(analysis, pipeline, factors)
 

@@ -1,6 +1,6 @@
-"""Whether a function that splits texts into words can be called once per batch, behind what was a `padded_batch`.
+"""Whether a function that splits texts into words can be called once per batch, after what was a `padded_batch`.
 
-In: an `Analysis`, a `map` and the `padded_batch` behind it.  Out: `RaggedText`: the fix, or the reason why there is none. Called
+In: an `Analysis`, a `map` and the `padded_batch` after it.  Out: `RaggedText`: the fix, or the reason why there is none. Called
 with a batch of texts, the function makes ragged tensors; `to_tensor` pads them to the longest row, as the `padded_batch` did.
 """
 
@@ -10,11 +10,12 @@ import re
 from dataclasses import dataclass
 
 from advisor.model.calls import Call
-from advisor.model.finding import Fix, Safety, VectorizeRagged
+from advisor.model.edits import VectorizeRagged
+from advisor.model.finding import Fix, Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.state import STATIC_TABLE
 from advisor.model.vectorizable_ops import CHECKING_OPS, READING_OPS
-from advisor.predict.batch_functions import moves_behind_padding, shapes_of, takes_equal_elements
+from advisor.predict.batch_functions import moves_after_padding, shapes_of, takes_equal_elements
 
 _ONE_LEVEL = re.compile(r"\((?:TensorSpec\([^()]*\([^()]*\)[^()]*\)(?:, )?)*,?\)")
 """The spec of a tuple of tensors, as it is recorded."""
@@ -35,7 +36,7 @@ def ragged_text(analysis: Analysis, call: Call, batched: Call) -> RaggedText:
     Args:
         analysis: The analysis.
         call: The `map`.
-        batched: The `batch` or `padded_batch` behind it, with nothing between them that looks at single elements.
+        batched: The `batch` or `padded_batch` after it, with nothing between them that looks at single elements.
     """
     function = call.function
     if call.method != "map" or function is None or "StringSplitV2" not in function.ops:
@@ -58,7 +59,7 @@ def ragged_text(analysis: Analysis, call: Call, batched: Call) -> RaggedText:
     reason = _padding_reason(call, batched)
     if reason:
         return RaggedText(reason)
-    moves = moves_behind_padding(analysis, call, batched) if takes_equal_elements(analysis, call, batched) else None
+    moves = moves_after_padding(analysis, call, batched) if takes_equal_elements(analysis, call, batched) else None
     if moves is None:
         return RaggedText("its elements are not known to have equal shapes, or another call depends on single elements")
     count = len(shapes_of(call.element_spec)) if call.element_spec.startswith("(") else 0

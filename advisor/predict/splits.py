@@ -13,17 +13,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from advisor.model.calls import Call, FunctionFacts
-from advisor.model.finding import (
-    Edit,
-    Fix,
-    InsertAfter,
-    MoveAfter,
-    Remove,
-    Safety,
-    SetArgument,
-    SplitFunction,
-    SplitMap,
-)
+from advisor.model.edits import Edit, InsertAfter, MoveAfter, Remove, SetArgument, SplitFunction, SplitMap
+from advisor.model.finding import Fix, Safety
 from advisor.model.op_effects import RESOURCE_READERS
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.regular_files import read_regular
@@ -82,7 +73,7 @@ def split_of(analysis: Analysis, pipeline: Pipeline, call: Call, max_bytes: floa
     line = (
         call.function.random_site.line if call.function is not None and call.function.random_site is not None else None
     )
-    text = text_of_file(call)
+    text = text_of_file(analysis, call)
     if text is None or call.function is None or len(chain) < 2:
         return Split(line, "its file cannot be read")
     try:
@@ -178,10 +169,12 @@ def facts_of_first(function: FunctionFacts, halves: Halves) -> FunctionFacts:
     )
 
 
-def text_of_file(call: Call) -> str | None:
+def text_of_file(analysis: Analysis, call: Call) -> str | None:
     """Return the text of the file that contains the call; None if it cannot be read."""
     if call.site is None:
         return None
+    if call.site.file in analysis.texts:
+        return analysis.texts[call.site.file]
     try:
         data = read_regular(Path(call.site.file))
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)

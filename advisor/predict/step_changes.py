@@ -10,10 +10,8 @@ from __future__ import annotations
 from pathlib import PurePath
 
 from advisor.model.calls import Call
-from advisor.model.finding import (
+from advisor.model.edits import (
     DecorateFunction,
-    Fix,
-    Safety,
     SetBatchSize,
     SetCompileArgument,
     SetFunctionArgument,
@@ -21,6 +19,7 @@ from advisor.model.finding import (
     StepEdit,
     Value,
 )
+from advisor.model.finding import Fix, Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import CompileCall
 from advisor.model.shared_text import siblings_of
@@ -63,12 +62,40 @@ def policy_edit(analysis: Analysis, policy: str) -> SetPolicy | None:
     return None if script is None else SetPolicy(script, policy)
 
 
-def function_edit(analysis: Analysis, name: str, value: Value) -> SetFunctionArgument | None:
+def function_edit(analysis: Analysis, name: str, value: bool) -> SetFunctionArgument | None:
     """The change of an argument of the `tf.function` that was traced or compiled most often, in the file of the training loop."""
     site, facts = step_site(analysis), analysis.device
     if site is None or facts is None or not facts.compiled_names or not facts.compiled_names[0].isidentifier():
         return None
     return SetFunctionArgument(site.file, facts.compiled_names[0], name, value)
+
+
+def graph_step_edit(analysis: Analysis, name: str, value: bool) -> tuple[SetFunctionArgument | None, str]:
+    """The change of an argument of the `tf.function` that was seen to run the training step.
+
+    Args:
+        analysis: The analysis.
+        name: Name of the parameter.
+        value: Its new value.
+
+    Returns:
+        The change; or None and the reason, as a sentence. The reason is empty if the script is unknown.
+    """
+    consumer = analysis.main.consumer if analysis.main is not None else None
+    if consumer is None or analysis.recording is None:
+        return None, ""
+    steps = consumer.graph_steps
+    if not steps:
+        return None, "No tf.function of the script was seen to take a gradient of a batch that it is passed."
+    if len(steps) > 1:
+        functions = " and ".join(f"{step.function} (line {step.line})" for step in steps)
+        return None, f"It is unclear which function is the step: {functions} take gradients."
+    (step,) = steps
+    for call in analysis.calls:
+        site = call.function.site if call.function is not None else None
+        if site is not None and (site.file, site.line) == (step.file, step.line):
+            return None, f"{step.function} is also the function of {call.method}, so the data would be compiled too."
+    return SetFunctionArgument(step.file, step.function, name, value, step.line), ""
 
 
 def decorated_edit(analysis: Analysis) -> DecorateFunction | None:

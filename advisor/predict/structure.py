@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from itertools import chain
 
 from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis, Iterator, Pipeline
@@ -49,11 +50,7 @@ def upstream_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:
 
 def linear_chain(analysis: Analysis, call: Call) -> tuple[Call, ...]:
     """Return `call` and its upstream calls, nearest first, up to a call that has no input or several."""
-    by_id = graph_of(analysis).by_id
-    chain = [call]
-    while len(chain[-1].inputs) == 1 and chain[-1].inputs[0] in by_id and len(chain) <= len(by_id):
-        chain.append(by_id[chain[-1].inputs[0]])
-    return tuple(chain)
+    return graph_of(analysis).line(call)
 
 
 def iterators_of_call(pipeline: Pipeline, call: Call) -> tuple[Iterator, ...]:
@@ -61,9 +58,27 @@ def iterators_of_call(pipeline: Pipeline, call: Call) -> tuple[Iterator, ...]:
     return tuple(it for it in pipeline.iterators if any(other.id == call.id for other in it.calls))
 
 
+def copies_of(pipeline: Pipeline, iterator: Iterator) -> tuple[Iterator, ...]:
+    """Return the iterators that run the calls of `iterator` as it does, itself among them.
+
+    A dataset that is used twice runs as several iterators; what its call costs is the sum.
+    """
+    calls = {call.id for call in iterator.calls}
+    return tuple(
+        it
+        for it in pipeline.iterators
+        if it.id == iterator.id or (calls and it.name == iterator.name and {call.id for call in it.calls} == calls)
+    )
+
+
 def wait_share_of(pipeline: Pipeline, call: Call) -> float:
     """Return the share of the wait that a call causes: a dataset that is used twice runs as several iterators."""
     return sum(it.blame_share for it in iterators_of_call(pipeline, call))
+
+
+def share_of_wait(pipeline: Pipeline, iterator: Iterator) -> float:
+    """Return the share of the wait that an iterator causes together with its copies."""
+    return sum(it.blame_share for it in copies_of(pipeline, iterator))
 
 
 def file_count(analysis: Analysis, call: Call) -> int | None:
@@ -82,7 +97,7 @@ def file_count(analysis: Analysis, call: Call) -> int | None:
     return None if files.startswith("<") else 1
 
 
-def batch_behind(pipeline: Pipeline, iterator: Iterator, methods: Collection[str] = ("batch",)) -> Call | None:
+def batch_after(pipeline: Pipeline, iterator: Iterator, methods: Collection[str] = ("batch",)) -> Call | None:
     """Return the `batch` that follows a map, if no call in between inspects single elements; otherwise None.
 
     A map that comes last inside the function of an `interleave` or `flat_map`, but for a `prefetch`, is followed by what follows
@@ -93,38 +108,24 @@ def batch_behind(pipeline: Pipeline, iterator: Iterator, methods: Collection[str
         iterator: The map's iterator.
         methods: The methods that count as a batch.
     """
-    node: Iterator | None = iterator
     own = next((i for i, call in enumerate(iterator.calls) if call.method == "map"), 0)
-    calls = list(iterator.calls[own + 1 :])
+    following = (iterator.calls[own + 1 :], *(node.calls for node in pipeline.downstream(iterator)))
     outer = iterator.calls[own].nested_in if iterator.calls else None
     is_last = True
-    while node is not None:
-        for call in calls:
-            if call.method in methods:
-                return call if call.nested_in in (None, outer) else None
-            if call.id == outer and is_last:
-                continue
-            if call.method not in _BLIND:
-                return None
-            is_last = is_last and (outer is None or call.nested_in != outer or call.method in STAYING)
-        node = pipeline.parent(node)
-        calls = list(node.calls) if node is not None else []
-    return None
-
-
-def users_inside(analysis: Analysis, call: Call) -> list[Call] | None:
-    """Return the calls that follow a call inside the same function, nearest first; None if one is followed by more than one."""
-    behind: list[Call] = []
-    current = call
-    while len(behind) <= len(analysis.calls):
-        users = [other for other in analysis.calls if current.id in other.inputs]
-        if not users:
-            return behind
-        if len(users) > 1:
+    for call in chain.from_iterable(following):
+        if call.method in methods:
+            return call if call.nested_in in (None, outer) else None
+        if call.id == outer and is_last:
+            continue
+        if call.method not in _BLIND:
             return None
-        current = users[0]
-        behind.append(current)
+        is_last = is_last and (outer is None or call.nested_in != outer or call.method in STAYING)
     return None
+
+
+def users_inside(analysis: Analysis, call: Call) -> tuple[Call, ...] | None:
+    """Return the calls that follow a call inside the same function, nearest first; None if one is followed by more than one."""
+    return graph_of(analysis).line_after(call)
 
 
 def nested_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:

@@ -14,7 +14,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from advisor.model.calls import Call
-from advisor.model.finding import Edit, Fix, MoveAfter, Safety, SetArgument, SetOption, SplitFlatMap
+from advisor.model.edits import Edit, MoveAfter, SetArgument, SetOption, SplitFlatMap
+from advisor.model.finding import Fix, Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.shared_text import siblings_of
 from advisor.predict.call_index import graph_of

@@ -54,11 +54,6 @@ class Budget:
         return self.began + self.seconds - min(LONGEST_END_S.value, END_SHARE.value * self.seconds)
 
     @property
-    def longer(self) -> str:
-        """A budget that is twice as long, as a value of `--budget`."""
-        return _rounded(2 * self.seconds)
-
-    @property
     def spent_s(self) -> float:
         """Seconds since the start."""
         return self.clock() - self.began
@@ -94,19 +89,27 @@ class Budget:
         if self._fits_trial(end, startup_s):
             return ""
         spent, need = self.spent_s, startup_s + LEAST_TRIAL_S.value
-        least = (spent + need + startup_s) / (1 - END_SHARE.value)  # the changed text starts once more
+        least = in_budget_format(self.least_s(startup_s))
         return (
             f"Nothing was tried: the analysis took {format_ns(spent * NS_PER_S)} of the budget of "
             f"{format_ns(self.seconds * NS_PER_S)}, and trying one change takes at least {format_ns(need * NS_PER_S)}. This "
-            f"script needs at least --budget {_rounded(least)}."
+            f"script needs at least --budget {least}."
         )
+
+    def least_s(self, startup_s: float) -> float:
+        """Return the budget with which one trial would still begin now.
+
+        Args:
+            startup_s: Seconds from the script's start to its first element; the changed text starts once more.
+        """
+        return (self.spent_s + 2 * startup_s + LEAST_TRIAL_S.value) / (1 - END_SHARE.value)
 
     def _fits_trial(self, end: float, startup_s: float) -> bool:
         return self.clock() + startup_s + LEAST_TRIAL_S.value <= end
 
 
-def _rounded(seconds: float) -> str:
-    """Round up to ten seconds, or to a minute above two minutes, in the format of `--budget`."""
+def in_budget_format(seconds: float) -> str:
+    """Return a value of `--budget`: rounded up to ten seconds, or to a minute above two minutes."""
     if seconds <= 120:
         return f"{int(-(-seconds // 10) * 10)}s"
     return f"{int(-(-seconds // 60))}min"

@@ -97,7 +97,7 @@ def steps_until_steady(recordings: Sequence[Recording], epoch_elements: int | No
     Raises:
         UnknownEpoch: That is unknown, and one text has more caches than the other.
     """
-    found: list[int] = []
+    counts: list[int] = []
     is_unknown = False
     for recording in recordings:
         call = consumed_call(recording)
@@ -109,10 +109,10 @@ def steps_until_steady(recordings: Sequence[Recording], epoch_elements: int | No
         except UnknownEpoch:
             is_unknown = True
             continue
-        found += [] if steps is None else [steps]
+        counts += [] if steps is None else [steps]
     if is_unknown and len({_num_caches(recording) for recording in recordings}) > 1:
         raise UnknownEpoch
-    return max(found, default=None)
+    return max(counts, default=None)
 
 
 def _num_caches(recording: Recording) -> int:

@@ -12,7 +12,7 @@ observation: steps within a run are not independent, runs are. There are 3 to 8 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from advisor.model.paired_test import OUT_OF_TIME, PairedTest
 from advisor.model.recording import Recording
 from advisor.model.run_folder import RECORDING_NAME
 from advisor.model.sequential_test import MAX_PAIRS, decide, last_look, pairs_at_next_look
+from advisor.model.termination import is_interrupt
 from advisor.model.units import format_range
 from advisor.prove.run_steps import RunSteps, as_much_as, steps_of
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, judge
@@ -65,11 +66,21 @@ class EndToEnd:
     is_out_of_time: bool = False
     """`refused` because of the budget: with more time the script could be measured. `speedup` is then that of the latest look
     that was reached, which decides nothing, and `note` says after how many pairs the time was used up."""
+    missing_s: float = 0.0
+    """Seconds that the budget lacked for the fewest runs, if that is why nothing was measured."""
+    is_interrupted: bool = False
+    """`refused` because of Ctrl-C: `speedup` and `note` are those of the pairs until then, as with `is_out_of_time`."""
     epochs: int = 0
     """Whole epochs in each window, if the step times include the time between epochs; else 0."""
 
     ended_because: str = ""
     """Why the runs ended, one of `advisor.model.paired_test.REASONS`; empty without an interval."""
+    is_live: bool = False
+    """Whether live processes took turns: each of `before` and `after` is a turn then, not a run."""
+    starts: int = 0
+    """How often the script was started, if live processes took turns or were tried; 0: once per run."""
+    how: str = ""
+    """How the pairs were measured, in one sentence, if it was asked for live processes; else empty."""
 
     @property
     def test(self) -> PairedTest | None:
@@ -77,6 +88,8 @@ class EndToEnd:
         if self.speedup is None or not self.ended_because:
             return None
         ratios = [before.step_ns / after.step_ns for before, after in zip(self.before, self.after, strict=False)]
+        if self.is_live:  # turns of one process are not independent, and each pair of processes has its own test
+            return PairedTest(self.ended_because, len(ratios), MAX_PAIRS * self.starts // 2)
         exact = median_interval(ratios)
         median = None if exact is None else (exact.value, exact.low, exact.high)
         return PairedTest(self.ended_because, len(ratios), MAX_PAIRS, median)
@@ -84,7 +97,7 @@ class EndToEnd:
     @property
     def runs(self) -> int:
         """Number of runs of the script."""
-        return len(self.before) + len(self.after)
+        return self.starts or len(self.before) + len(self.after)
 
     @property
     def is_undecided(self) -> bool:
@@ -92,7 +105,7 @@ class EndToEnd:
 
         So is a test for which the time was used up before it had decided.
         """
-        if self.is_out_of_time:
+        if self.is_out_of_time or self.is_interrupted:
             return self.speedup is not None
         return (
             self.verdict == SAME
@@ -100,6 +113,14 @@ class EndToEnd:
             and self.speedup.low <= 1
             and self.speedup.value >= WORTHWHILE.value
         )
+
+
+class RunsInterrupted(KeyboardInterrupt):
+    """Ctrl-C during the runs; `result` holds what the finished pairs have shown."""
+
+    def __init__(self, result: EndToEnd) -> None:
+        super().__init__()
+        self.result = result
 
 
 def measure_end_to_end(
@@ -134,6 +155,7 @@ def measure_end_to_end(
 
     Raises:
         ScriptFailed: The script fails without the change.
+        RunsInterrupted: Ctrl-C.
     """
     early = early or {}
     # Being close to a limit is no answer: no result within 5 % of it ends the runs early.
@@ -145,7 +167,7 @@ def measure_end_to_end(
     for turn in range(MAX_PAIRS):
         spent = time.monotonic() - began
         if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
-            return _out_of_time(seen, turn, slowdown)
+            return out_of_time(seen, turn, slowdown)
         for name in ("before", "after") if (turn % 2 == 0) != is_after_first else ("after", "before"):
             if turn == 0 and name in early:
                 seen[name].append(early[name].steps)
@@ -153,9 +175,13 @@ def measure_end_to_end(
             label = f"{names[0] if name == 'before' else names[1]}, turn {turn + 1} of up to {MAX_PAIRS}"
             left_s = _countdown(seen, turn, time.monotonic() - began, deadline)
             try:
-                steps = time_run(sides[name], _labelled(on_progress, label, left_s), is_with_gaps)
+                steps = time_run(sides[name], labelled(on_progress, label, left_s), is_with_gaps)
             except OutOfTime:
-                return _out_of_time(seen, turn, slowdown)
+                return out_of_time(seen, turn, slowdown)
+            except KeyboardInterrupt as error:
+                if not is_interrupt(error):
+                    raise
+                raise RunsInterrupted(_interrupted(seen, turn, slowdown)) from error
             except ScriptFailed as error:
                 if name == "before":
                     raise
@@ -167,7 +193,7 @@ def measure_end_to_end(
             seen["after"][-1] = as_much_as(seen["before"][-1], seen["after"][-1])
         decision = decide(_ratios(seen, slowdown), worthwhile, may_give_up, is_gain_only)
         if decision is not None:
-            return replace(_judged(seen, _scaled(decision.speedup, 1 / slowdown)), ended_because=decision.reason)
+            return replace(judged_runs(seen, _scaled(decision.speedup, 1 / slowdown)), ended_because=decision.reason)
     raise AssertionError("the last look always decides")
 
 
@@ -197,7 +223,13 @@ def temporary_run(request: CaptureRequest) -> Iterator[CaptureRequest]:
         yield replace(request, out=folder / "run")
 
 
-def _judged(seen: dict[str, list[RunSteps]], speedup: Interval) -> EndToEnd:
+def judged_runs(seen: Mapping[str, Sequence[RunSteps]], speedup: Interval) -> EndToEnd:
+    """Return the measurement with the verdict on this ratio.
+
+    Args:
+        seen: `before`, `after` -> the runs.
+        speedup: The ratio of their step times.
+    """
     verdict, note = judge(speedup)
     return EndToEnd(verdict, speedup, *_tuples(seen), note)
 
@@ -206,37 +238,62 @@ def _scaled(interval: Interval, factor: float) -> Interval:
     return Interval(interval.value * factor, interval.low * factor, interval.high * factor)
 
 
-def _unfinished(seen: dict[str, list[RunSteps]], why: str) -> EndToEnd:
+def _unfinished(seen: Mapping[str, Sequence[RunSteps]], why: str) -> EndToEnd:
     return EndToEnd(REFUSED, None, *_tuples(seen), note=why)
 
 
-def _ratios(seen: dict[str, list[RunSteps]], slowdown: float) -> list[float]:
+def _ratios(seen: Mapping[str, Sequence[RunSteps]], slowdown: float) -> list[float]:
     """The ratios of the finished pairs, before to after."""
     return [slowdown * b.step_ns / a.step_ns for b, a in zip(seen["before"], seen["after"], strict=False)]
 
 
-def _out_of_time(seen: dict[str, list[RunSteps]], done: int, slowdown: float) -> EndToEnd:
+def out_of_time(seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float = 1.0) -> EndToEnd:
+    """Return the result of the finished pairs when the time is used up.
+
+    Args:
+        seen: As for `judged_runs`.
+        done: The number of finished pairs.
+        slowdown: The limit of `measure_end_to_end`; 1.0: there is none.
+    """
+    result = _undecided(seen, done, slowdown, "the budget was used up")
+    ended_because = "" if result.speedup is None else OUT_OF_TIME
+    note = f"{result.note} Allow more time."
+    return replace(result, note=note, is_out_of_time=True, ended_because=ended_because)
+
+
+def _interrupted(seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float) -> EndToEnd:
+    """The result of the finished pairs after Ctrl-C."""
+    return replace(_undecided(seen, done, slowdown, "interrupted"), is_interrupted=True)
+
+
+def _undecided(seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float, why: str) -> EndToEnd:
     """The result of the finished pairs: of these, the test has looked at some and not decided."""
     reached = last_look(_ratios(seen, slowdown)[:done])
     speedup = None if reached is None else _scaled(reached, 1 / slowdown)
     result = "The whole script was not measured"
     if speedup is not None:
         result = f"The whole script is undecided ({format_range(speedup.value, speedup.low, speedup.high)})"
-    note = f"{result}: the budget was used up after {done} of up to {MAX_PAIRS} pairs of runs. Allow more time."
-    ended_because = "" if speedup is None else OUT_OF_TIME
-    return replace(_unfinished(seen, note), speedup=speedup, is_out_of_time=True, ended_because=ended_because)
+    note = f"{result}: {why} after {done} of up to {MAX_PAIRS} pairs of runs."
+    return replace(_unfinished(seen, note), speedup=speedup)
 
 
-def _tuples(seen: dict[str, list[RunSteps]]) -> tuple[tuple[RunSteps, ...], tuple[RunSteps, ...]]:
+def _tuples(seen: Mapping[str, Sequence[RunSteps]]) -> tuple[tuple[RunSteps, ...], tuple[RunSteps, ...]]:
     return tuple(seen["before"]), tuple(seen["after"])
 
 
-def _labelled(on_progress: OnProgress, label: str, left_s: Callable[[], float | None]) -> OnProgress:
+def labelled(on_progress: OnProgress, label: str, left_s: Callable[[], float | None] = lambda: None) -> OnProgress:
+    """Return a receiver of progress messages that passes them on with another text.
+
+    Args:
+        on_progress: Where it passes them on to.
+        label: The text.
+        left_s: Returns the estimated seconds until there may be a result.
+    """
     return lambda progress: on_progress(msgspec.structs.replace(progress, text=label, left_s=left_s()))
 
 
 def _countdown(
-    seen: dict[str, list[RunSteps]], turn: int, spent_s: float, deadline: float | None
+    seen: Mapping[str, Sequence[RunSteps]], turn: int, spent_s: float, deadline: float | None
 ) -> Callable[[], float | None]:
     """Return a clock that tells the seconds until the next look, if runs take as long as those so far.
 

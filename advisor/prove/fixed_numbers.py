@@ -19,8 +19,9 @@ from typing import Protocol
 from advisor.capture.request import RESULT, Progress
 from advisor.host.calibration.proof import NUMBERS_RESERVE, NUMBERS_S, WORTHWHILE
 from advisor.model.calls import Call
+from advisor.model.edits import Code, Edit, InsertAfter, SetArgument, Value
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Code, Edit, Finding, InsertAfter, SetArgument, Value
+from advisor.model.finding import Finding
 from advisor.model.proof_result import FixedNumbers
 from advisor.model.termination import is_interrupt
 from advisor.model.text import message_of
@@ -105,6 +106,7 @@ def with_cheapest(
         speed=None if compared.speed is None else (compared.speed.value, compared.speed.low, compared.speed.high),
         is_chosen=compared.is_material and is_as_fast,
         seconds=clock() - began,
+        autotune_calls=math.floor(cores) if cores >= 1 else None,
     )
     on_progress(Progress(RESULT, text=result.sentence))
     loop = replace(loop, fixed_numbers=result)

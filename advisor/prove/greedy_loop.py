@@ -18,11 +18,13 @@ from typing import Protocol
 from advisor.capture.request import RESULT, Progress
 from advisor.host.calibration.proof import MAX_ATTEMPTS, MIN_GAIN
 from advisor.model.calls import Call
+from advisor.model.edits import Edit, StepEdit
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
-from advisor.model.finding import Edit, Finding, Safety, StepEdit
+from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.proof_result import FixedNumbers
 from advisor.model.termination import is_interrupt
+from advisor.model.untried import Why
 from advisor.prove.result_lines import line_of_trial
 from advisor.prove.search_limits import NO_LIMITS, SearchLimits
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
@@ -82,10 +84,24 @@ class LoopResult:
     """The original pipeline against all kept fixes; None if no fix is kept or they were not measured together."""
     stopped_because: str = ""
     """One sentence; empty if the loop ended for lack of new proposals."""
+    why: Why | None = None
+    """The reason in `stopped_because`; None if everything was tried."""
+    untried: tuple[Finding, ...] = ()
+    """Proposed and not tried, for this reason."""
+    missing_s: float = 0.0
+    """Seconds that the budget lacked at least, if time was the reason; 0 if that is unknown."""
     is_interrupted: bool = False
     """Ctrl-C ended the proof: what was found until then is reported, and nothing is written."""
     fixed_numbers: FixedNumbers | None = None
     """Numbers that were compared with AUTOTUNE; None if none were."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Stop:
+    """Why the search has ended; an empty sentence if everything was tried."""
+
+    sentence: str = ""
+    why: Why | None = None
 
 
 class LoopInterrupted(KeyboardInterrupt):
@@ -188,17 +204,35 @@ def prove_fixes(
             raise
         kept = tuple(state.kept)
         total = _first_trial(state.attempts) if len(kept) == 1 else None
-        result = LoopResult(tuple(state.attempts), kept, total)
         measured = [attempt.finding for attempt in state.attempts]
-        missing = "; ".join(finding.title for finding in state.proposed if finding not in measured)
+        untried = tuple(finding for finding in state.proposed if finding not in measured)
+        result = LoopResult(tuple(state.attempts), kept, total, untried=untried)
+        missing = "; ".join(finding.title for finding in untried)
         when = f"before all changes were tried{f' (not measured: {missing})' if missing else ''}"
         raise LoopInterrupted(interrupted(result, when)) from error
 
 
-def interrupted(loop: LoopResult, when: str) -> LoopResult:
-    """Return the result of a loop that Ctrl-C ended, with a note."""
+def interrupted(loop: LoopResult, when: str, why: Why = Why.INTERRUPTED_TRIALS) -> LoopResult:
+    """Return the result of a loop that Ctrl-C ended, with a note; one that was ended by it before is not changed."""
+    if loop.is_interrupted:
+        return loop
     note = f"{loop.stopped_because} Interrupted {when}, so nothing was written.".strip()
-    return replace(loop, stopped_because=note, is_interrupted=True)
+    return replace(loop, stopped_because=note, is_interrupted=True, why=why)
+
+
+def kept_of(error: KeyboardInterrupt, loop: LoopResult) -> LoopResult:
+    """Return what a Ctrl-C has left: the result of the loop that it has ended, or of the one that another has ended before.
+
+    Args:
+        error: The latest Ctrl-C, perhaps a second one while the process of the trials ends after the first.
+        loop: The result so far.
+    """
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, LoopInterrupted):
+            return cause.result
+        cause = cause.__context__
+    return interrupted(loop, "before all changes were tried")
 
 
 def _search(
@@ -209,55 +243,66 @@ def _search(
     analyse: Callable[[Path], Report],
     deadline: float,
     on_progress: Callable[[Progress], None],
-) -> str:
-    """Try fixes, and return why the search has ended before everything was tried; empty if it has not."""
+) -> _Stop:
+    """Try fixes, and return why the search has ended before everything was tried."""
     clock, limits = state.clock, state.limits
     proposed = state.proposed = propose(report, ())
-    stopped = ""
+    stopped = _Stop()
     while finding := _next(proposed, state):
         if clock() + state.expected_s >= deadline:
-            stopped = f"The time for trials was used up; not tried: {_titles(proposed, state)}. {limits.more_time}"
+            stopped = _Stop(
+                f"The time for trials was used up; not tried: {_titles(proposed, state)}. {limits.more_time}",
+                Why.TRIALS_OUT_OF_TIME,
+            )
             break
         if len(state.attempts) >= MAX_ATTEMPTS.value:
-            stopped = f"The limit of {MAX_ATTEMPTS.value} fixes was reached; not tried: {_titles(proposed, state)}."
+            stopped = _Stop(
+                f"The limit of {MAX_ATTEMPTS.value} fixes was reached; not tried: {_titles(proposed, state)}.",
+                Why.TOO_MANY,
+            )
             break
         try:
             attempt = _try(session, finding, state, on_progress)
         except ScriptFailed:
             raise
         except OutOfTime:
-            interrupted = Trial(REFUSED, note="The budget was used up during the trial.")
-            state.attempts.append(Attempt(finding, interrupted, is_kept=False))
+            unfinished = Trial(REFUSED, note="The budget was used up during the trial.")
+            state.attempts.append(Attempt(finding, unfinished, is_kept=False))
             others = _titles(proposed, state)
-            stopped = f"The budget was used up during a trial{f'; not tried: {others}' if others else ''}."
+            stopped = _Stop(
+                f"The budget was used up during a trial{f'; not tried: {others}' if others else ''}.",
+                Why.TRIALS_OUT_OF_TIME,
+            )
             break
         except AdvisorError as error:
-            if not state.attempts:
-                raise
-            stopped = str(error)
+            state.attempts.append(Attempt(finding, Trial(REFUSED, note=str(error)), is_kept=False))
+            stopped = _Stop(str(error), Why.PROCESS_ENDED)
             break
         if not attempt.is_kept:
             continue
         state.latest = attempt.trial
         if limits.is_enough(attempt.trial):
-            stopped = (
-                "The pipeline alone is now so much faster than the training that further changes would gain nothing."
+            stopped = _Stop(
+                "The pipeline alone is now so much faster than the training that further changes would gain nothing.",
+                Why.FAST_ENOUGH,
             )
             break
         if clock() + state.expected_s >= deadline:
-            stopped = f"The time for trials was used up before the search for further changes. {limits.more_time}"
+            stopped = _Stop(
+                f"The time for trials was used up before the search for further changes. {limits.more_time}",
+                Why.TRIALS_OUT_OF_TIME,
+            )
             break
         on_progress(Progress("analysing", text="the changed pipeline"))
         try:
             proposed = state.proposed = propose(analyse(session.profile(state.edits)), tuple(state.kept))
         except AdvisorError as error:
-            stopped = f"The changed pipeline could not be analysed: {error}"
+            stopped = _Stop(f"The changed pipeline could not be analysed: {error}", Why.PROCESS_ENDED)
             break
-    if not stopped and (left := _untried(proposed, state)):
+    if not stopped.sentence and (left := _untried(proposed, state)):
         titles = "; ".join(finding.title for finding in left)
-        stopped = (
-            f"Not tried: {titles}, as a training step could gain less than {MIN_GAIN.value:.0%} more. {limits.try_small}"
-        ).strip()
+        sentence = f"Not tried: {titles}, as a training step could gain less than {MIN_GAIN.value:.0%} more. {limits.try_small}"
+        stopped = _Stop(sentence.strip(), Why.SMALL_GAIN)
     return stopped
 
 
@@ -298,8 +343,10 @@ def judged(finding: Finding, trial: Trial, is_asked: Callable[[Finding], bool], 
     return Attempt(finding, trial, trial.verdict == FASTER, is_end_to_end)
 
 
-def _conclude(session: Session, state: _State, stopped: str, on_progress: Callable[[Progress], None]) -> LoopResult:
+def _conclude(session: Session, state: _State, stop: _Stop, on_progress: Callable[[Progress], None]) -> LoopResult:
     """Measure all kept fixes together against the original; while that is no proof, drop the latest."""
+    untried = tuple(_untried(state.proposed, state)) if stop.why is not None else ()
+    reverted = ""
     total: Trial | None = None
     while state.kept:
         if len(state.kept) == 1 and state.attempts and (alone := _first_trial(state.attempts)) is not None:
@@ -311,19 +358,26 @@ def _conclude(session: Session, state: _State, stopped: str, on_progress: Callab
         try:
             total = session.total(state.edits, safety_of(state.kept))
         except OutOfTime:
-            why = "The budget was used up before all changes could be measured together."
-            return LoopResult(tuple(state.attempts), tuple(state.kept), None, f"{stopped} {why}".strip())
+            total, problem = None, "The budget was used up before all changes could be measured together."
+            stop = _Stop(_joined(stop.sentence, problem), Why.TRIALS_OUT_OF_TIME)
+            break
         except AdvisorError as error:
-            return LoopResult(tuple(state.attempts), tuple(state.kept), None, f"{stopped} {error}".strip())
+            total, stop = None, _Stop(_joined(stop.sentence, str(error)), Why.PROCESS_ENDED)
+            break
         if total.verdict == FASTER and (not total.is_undecided or all(map(state.is_asked, state.kept))):
             break
         dropped = state.kept.pop()
-        stopped = f"{dropped.title} was reverted: {_why_not(total)}."
+        reverted = _joined(reverted, f"{dropped.title} was reverted: {_why_not(total)}.")
         state.attempts = [
             replace(attempt, is_kept=attempt.is_kept and attempt.finding is not dropped) for attempt in state.attempts
         ]
         total = None
-    return LoopResult(tuple(state.attempts), tuple(state.kept), total, stopped)
+    sentence = _joined(stop.sentence, reverted)
+    return LoopResult(tuple(state.attempts), tuple(state.kept), total, sentence, stop.why, untried)
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(filter(None, sentences))
 
 
 def without_last(result: LoopResult) -> LoopResult:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import select
 import subprocess
 import sys
 import time
@@ -34,13 +33,12 @@ from advisor.model.codec import decode_message, encode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.recording import ScriptExit
 from advisor.model.termination import is_interrupt
+from advisor.prove.message_lines import MessageLines
 from advisor.prove.trial.messages import Begin, Ended, Failed, Measured, ProofRequest, Quit, Ready, Reply, Request
 from advisor.sandbox.private_run import PrivateRun
 from advisor.sandbox.temporary import temporary_folder
 
 _CHILD = Path(__file__).parent / "trial" / "proof_child.py"
-_POLL_S = 0.1
-"""Seconds between two looks at the child. Chosen, not measured."""
 
 R = TypeVar("R")
 
@@ -88,8 +86,7 @@ class HeldProcess:
         self._request, self._hold, self._deadline, self._on_progress = request, hold, deadline, on_progress
         self._child: subprocess.Popen[bytes] | None = None
         self._to_child: IO[bytes] | None = None
-        self._from_child: IO[bytes] | None = None
-        self._rest = b""
+        self._from_child: MessageLines | None = None
         self._outputs = contextlib.ExitStack()
         self._files: Path | None = None
         self._run: PrivateRun | None = None
@@ -199,7 +196,7 @@ class HeldProcess:
             os.close(request_read)
             os.close(reply_write)
         self._to_child = os.fdopen(request_write, "wb", buffering=0)
-        self._from_child = os.fdopen(reply_read, "rb", buffering=0)
+        self._from_child = MessageLines(os.fdopen(reply_read, "rb", buffering=0), self._child)
 
     def ask(self, request: Request, wanted: type[R], silence_s: float) -> R:
         """Return the reply of that kind.
@@ -242,10 +239,11 @@ class HeldProcess:
                 is_late = time.monotonic() >= self._deadline and not isinstance(error, KeyboardInterrupt)
                 stop(child, is_told=error is None or is_interrupt(error), is_hard=is_late)
         finally:
-            for pipe in (self._to_child, self._from_child):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
+            if self._to_child is not None:
+                with contextlib.suppress(OSError):
+                    self._to_child.close()
+            if self._from_child is not None:
+                self._from_child.close()
             self._to_child = self._from_child = None
             if self._run is not None:
                 self._notes, self._run = self._run.notes(), None
@@ -282,20 +280,12 @@ class HeldProcess:
                     return message
 
     def _receive(self) -> Reply | None:
-        """The next message, or None if there is none within `_POLL_S`."""
+        """The next message; None if there is none in time, or if the script has written to our pipe."""
         assert self._from_child is not None
-        if b"\n" not in self._rest:
-            ready, _, _ = select.select([self._from_child], [], [], _POLL_S)
-            data = self._from_child.read(65536) if ready else b""
-            if ready and not data and self._child is not None:
-                with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._child.wait(_POLL_S)
-            self._rest += data or b""
-        line, newline, rest = self._rest.partition(b"\n")
-        if not newline:
+        line = self._from_child.next()
+        if line is None:
             return None
-        self._rest = rest
-        with contextlib.suppress(ValueError):  # the script has written to our pipe
+        with contextlib.suppress(ValueError):
             reply: Reply = decode_message(line, Reply)
             return reply
         return None

@@ -15,13 +15,17 @@ from advisor.model.calls import Call
 from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval, Report, RuleError
 from advisor.model.outlook import Outlook
 from advisor.model.proof_result import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Phase, Proof, Side
+from advisor.prove.early_ends import next_step
+from advisor.prove.end_reasons import End
 from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.gains import gains_of
 from advisor.prove.greedy_loop import Attempt, LoopResult
 from advisor.prove.run_steps import median_of
+from advisor.prove.script_commands import ScriptCommands
 from advisor.prove.step_trials import with_results
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
-from advisor.rewrite.fix_plan import is_vectorizing
+from advisor.prove.untried_fixes import untried_fixes
+from advisor.rewrite.fix_plan import LeftOut, is_vectorizing
 from advisor.rewrite.shared_calls import sentence_of_sharing
 
 NOTHING = "Nothing to fix: "
@@ -137,6 +141,10 @@ class ProofFacts:
     waits: tuple[float | None, float | None] = (None, None)
     """Input wait of imagined steps, as shares of a step, without and with all kept changes."""
     phases: tuple[Phase, ...] = ()
+    commands: ScriptCommands | None = None
+    """The commands for the script; None if the proof is not one of a script."""
+    not_tried: tuple[LeftOut, ...] = ()
+    """What `left_out` says of fixes that were not to be tried."""
 
 
 def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: ProofFacts) -> Report:
@@ -184,6 +192,10 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         fixed_numbers=loop.fixed_numbers,
         test=None if whole is None else whole.test,
     )
+    if about.commands is not None:
+        untried = untried_fixes(report, about.not_tried, loop, about.commands)
+        end = End(report, loop, whole, about.is_applied, untried, about.commands)
+        proof = replace(proof, next=next_step(end), untried=untried)
     outcomes = (
         outcome_of(
             attempt,
@@ -242,7 +254,7 @@ def is_proved(whole: EndToEnd | None) -> bool:
     A proof on the pipeline alone suffices only if the whole script cannot contradict it, because it cannot be measured (None) or
     is undecided after all its runs. It does not suffice if the training gains nothing, or if only the time was missing.
     """
-    if whole is not None and whole.is_out_of_time:
+    if whole is not None and (whole.is_out_of_time or whole.is_interrupted):
         return False
     return whole is None or whole.verdict in (FASTER, REFUSED) or whole.is_undecided
 
@@ -290,17 +302,22 @@ def sentence_of(
                 f"{alone}, but the script fails with the changes, so they are not applied. {whole.note}".strip(),
             )
         if not is_proved(whole):
-            return FASTER, f"{alone}. No change is applied, as there was no time to measure the training."
+            why = (
+                "Ctrl-C ended the runs of"
+                if whole is not None and whole.is_interrupted
+                else "there was no time to measure"
+            )
+            return FASTER, f"{alone}. No change is applied, as {why} the training."
         return FASTER, f"{alone}. The training was not measured."
     if whole.verdict == FASTER:
         pipeline_gain = "" if pipeline is None else f" The pipeline alone is {_ratio(pipeline)} faster."
         step = "a step, with its share of the time between epochs," if whole.epochs else "a step"
         return FASTER, f"Proved on the training: {step} is {_ratio(whole.speedup)} faster.{pipeline_gain}"
-    if whole.is_out_of_time:
+    if whole.is_out_of_time or whole.is_interrupted:
+        why = "Ctrl-C ended its runs" if whole.is_interrupted else "the budget was used up"
         return (
             FASTER,
-            f"{alone}. No change is applied, as the budget was used up while the training was undecided "
-            f"({_ratio(whole.speedup)}).",
+            f"{alone}. No change is applied, as {why} while the training was undecided ({_ratio(whole.speedup)}).",
         )
     if whole.is_undecided:
         return (

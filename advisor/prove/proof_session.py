@@ -17,8 +17,9 @@ from advisor.capture.script_process import check_target, target_name
 from advisor.host.calibration.proof import MAX_HANGS, SILENCE_S, TRIAL_S
 from advisor.model.call_graph import CallGraph
 from advisor.model.calls import Call
+from advisor.model.edits import Edit
 from advisor.model.errors import AdvisorError, OutOfTime
-from advisor.model.finding import Edit, Safety
+from advisor.model.finding import Safety
 from advisor.prove.held_process import CannotDo, Hangs, HeldProcess, Hold
 from advisor.prove.trial.messages import (
     Calls,

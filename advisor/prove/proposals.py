@@ -13,13 +13,15 @@ from pathlib import Path
 
 from advisor.host.calibration.proof import EARLY_SAVING
 from advisor.model.calls import Call, Site
-from advisor.model.finding import Edit, Finding, Safety
+from advisor.model.edits import Edit
+from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis
+from advisor.model.untried import Why
 from advisor.predict.run_gain import with_run_gains
 from advisor.prove.greedy_loop import edits_of
 from advisor.rewrite.apply.writable import first_obstacle
-from advisor.rewrite.fix_plan import Plan, is_asked, is_vectorizing, make_plan
+from advisor.rewrite.fix_plan import LeftOut, Plan, is_asked, is_vectorizing, make_plan
 from advisor.rewrite.patch import CannotRewrite, Patch, patch_for
 
 
@@ -54,7 +56,7 @@ class Proposals:
         """Why a file that a fix changes cannot be written, as the beginning of a sentence; empty if all can be."""
         self._calls, self._root = calls, root
         self._allow, self._is_seeded, self._only = allow, is_seeded, only
-        self._left_out: dict[tuple[str, str, Site | None], str] = {}
+        self._left_out: dict[tuple[str, str, Site | None], LeftOut] = {}
 
     @property
     def calls(self) -> Mapping[str, Call]:
@@ -67,9 +69,17 @@ class Proposals:
         Args:
             tried: Findings to exclude: a fix left out next to some kept fixes may have been tried next to others.
         """
+        reasons = (f"{left_out.finding.title}: {left_out.reason}" for left_out in self.not_tried(tried))
+        return tuple(dict.fromkeys(reasons))
+
+    def not_tried(self, tried: Sequence[Finding] = ()) -> tuple[LeftOut, ...]:
+        """Return the fixes that could not be tried, with reasons.
+
+        Args:
+            tried: As for `left_out`.
+        """
         names = {_name_of(finding) for finding in tried}
-        reasons = {name: reason for name, reason in self._left_out.items() if name not in names}
-        return tuple(dict.fromkeys(f"{title}: {reason}" for (title, _, _), reason in reasons.items()))
+        return tuple(left_out for name, left_out in self._left_out.items() if name not in names)
 
     def propose(self, report: Report, kept: Sequence[Finding]) -> list[Finding]:
         """Return the findings of `report` whose fixes may be tried on top of `kept`, in the order in which to try them.
@@ -86,14 +96,14 @@ class Proposals:
         plan = self._plan(new)
         for left_out in plan.left_out:
             if left_out.finding.fix is not None and (not self._only or left_out.finding.rule in self._only):
-                self._leave_out(left_out.finding, left_out.reason)
+                self._leave_out(left_out)
         chosen = []
         for finding in plan.findings:
-            reason = self._obstacle([*kept, finding])
-            if reason is None:
+            obstacle = self._obstacle(finding, kept)
+            if obstacle is None:
                 chosen.append(finding)
             else:
-                self._leave_out(finding, reason)
+                self._leave_out(obstacle)
         early = _worth_trying_first(report, chosen)
         return sorted(chosen, key=lambda finding: finding.fix is None or finding.fix.edits not in early)
 
@@ -125,19 +135,20 @@ class Proposals:
             return finding
         return replace(finding, fix=replace(fix, safety=Safety.NUMERICS))
 
-    def _obstacle(self, findings: Sequence[Finding]) -> str | None:
+    def _obstacle(self, finding: Finding, kept: Sequence[Finding]) -> LeftOut | None:
         try:
-            patch = self.patch(findings)
+            patch = self.patch([*kept, finding])
         except ValueError:
-            return "It conflicts with a change that is kept."
+            reason = "It conflicts with a change that is kept."
+            return LeftOut(finding, reason, Why.CONFLICT, ("--only", finding.rule))
         if isinstance(patch, CannotRewrite):
-            return patch.reason
+            return LeftOut(finding, patch.reason, Why.CANNOT_REWRITE)
         obstacle = first_obstacle(patch.files) if self._is_to_be_written else ""
         self.unwritable = self.unwritable or obstacle
-        return f"{obstacle}." if obstacle else None
+        return LeftOut(finding, f"{obstacle}.", Why.UNWRITABLE) if obstacle else None
 
-    def _leave_out(self, finding: Finding, reason: str) -> None:
-        self._left_out.setdefault(_name_of(finding), reason)
+    def _leave_out(self, left_out: LeftOut) -> None:
+        self._left_out.setdefault(_name_of(left_out.finding), left_out)
 
 
 def _worth_trying_first(report: Report, proposed: Sequence[Finding]) -> set[tuple[Edit, ...]]:

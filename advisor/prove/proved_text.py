@@ -9,7 +9,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from advisor.model.finding import Edit, Finding
+from advisor.model.edits import Edit
+from advisor.model.finding import Finding
 from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of
 from advisor.prove.proposals import Proposals
 from advisor.prove.text_check import TextVerdict

@@ -68,9 +68,9 @@ def steps_of(recording: Recording, is_with_gaps: bool = False) -> RunSteps | Non
     series = main_series(recording)
     if window is None or series is None:
         return None
-    is_plain = window.plain_steps > 0
+    is_timed = window.plain_steps > 0
     first = max(0, window.warmup_steps - series.first_step)
-    last = max(0, window.warmup_steps + (window.plain_steps if is_plain else window.steps) - series.first_step)
+    last = max(0, window.warmup_steps + (window.plain_steps if is_timed else window.steps) - series.first_step)
     start, end = series.start_ns[first:last], series.end_ns[first:last]
     if len(end) < MIN_RUN_STEPS.value:
         return None

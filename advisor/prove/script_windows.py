@@ -17,7 +17,7 @@ from advisor.host.calibration.proof import (
     UNKNOWN_STEP_S,
     WINDOW_STEPS,
 )
-from advisor.model.finding import BuildOnce, Edit
+from advisor.model.edits import BuildOnce, Edit
 from advisor.model.pipeline import Analysis
 from advisor.model.sequential_test import MIN_PAIRS
 from advisor.model.units import NS_PER_S

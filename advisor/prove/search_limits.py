@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.host.calibration.proof import MIN_GAIN
-from advisor.model.finding import BuildOnce, Edit, Finding, InsertAfter, MoveAfter, SetOption
+from advisor.model.edits import BuildOnce, Edit, InsertAfter, MoveAfter, SetOption
+from advisor.model.finding import Finding
 from advisor.model.pipeline import Analysis
 from advisor.model.units import NS_PER_S
 from advisor.prove.trial.trial_result import Trial

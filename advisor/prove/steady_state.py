@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from advisor.host.calibration.proof import MARGIN_STEPS
 from advisor.model.calls import Call
-from advisor.model.finding import Edit, InsertAfter
+from advisor.model.edits import Edit, InsertAfter
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.recorded_graph import RecordedGraph
 from advisor.predict.cache_size import elements_per_epoch, iterator_of

@@ -13,7 +13,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from advisor.model.finding import Finding, Rejected, SetBatchSize
+from advisor.model.edits import SetBatchSize
+from advisor.model.finding import Finding, Rejected
 from advisor.model.outcome import LossDeviation, Report
 from advisor.model.units import format_range
 from advisor.prove.end_to_end import EndToEnd

@@ -19,8 +19,8 @@ from advisor.capture.request import CaptureRequest, Progress
 from advisor.model.call_graph import CALLS_NAME, CallGraph
 from advisor.model.calls import Call
 from advisor.model.codec import decode_message
+from advisor.model.edits import Edit
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
-from advisor.model.finding import Edit
 from advisor.prove.end_to_end import EarlyRun, record_run_in, temporary_run
 from advisor.prove.graph_difference import Field, difference, unstable_fields
 from advisor.prove.proof_session import ProofSession

@@ -7,22 +7,25 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import msgspec
 
 from advisor.capture.request import RESULT, START_SEED, CaptureRequest, Progress
 from advisor.host.calibration.proof import BUDGET_SHARE, EXPECTED_PAIRS
-from advisor.model.finding import Edit, Finding, Fix, InsertAfter, MoveAfter, SetOption
+from advisor.model.edits import Edit, InsertAfter, MoveAfter, SetOption
+from advisor.model.finding import Finding, Fix
 from advisor.model.pipeline import Analysis
 from advisor.model.sequential_test import MIN_PAIRS
 from advisor.model.termination import is_interrupt
 from advisor.model.units import NS_PER_S, format_epochs, format_ns
-from advisor.prove.end_to_end import EarlyRun, EndToEnd, measure_end_to_end
+from advisor.model.untried import Why
+from advisor.prove.end_to_end import EarlyRun, EndToEnd, RunsInterrupted, measure_end_to_end
 from advisor.prove.epoch_window import EpochWindow
 from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of, interrupted, judged, without_last
+from advisor.prove.live_pairs import measure_live_pairs
 from advisor.prove.proposals import Proposals
 from advisor.prove.result_lines import line_of_whole
 from advisor.prove.script_windows import ScriptWindow, ScriptWindows
@@ -74,6 +77,8 @@ class WholeScript:
         self._windows = ScriptWindows(request, analysis, startup_s)
         self.runs = 0
         self.notes: list[str] = []
+        self._missing_s = 0.0
+        """Seconds that the budget lacked for the latest measurement that was not begun."""
         self.method_of = {call.id: call.method for call in analysis.calls}
 
     def measure(self, base: Sequence[Finding], candidate: Sequence[Finding], title: str) -> EndToEnd | None:
@@ -102,26 +107,36 @@ class WholeScript:
             self.notes.append(f"The whole script was not measured: {_why_epochs_matter(candidate)}")
             return None
         if not self._has_time(window, len(self._early_runs(patches, window))):
-            return EndToEnd(REFUSED, is_out_of_time=True)
+            return EndToEnd(REFUSED, is_out_of_time=True, missing_s=self._missing_s)
         problem = self._problem_of_text(candidate)
         if problem:
             return EndToEnd(BROKEN, note=problem, is_other_text=True)
-        early = self._early_runs(patches, window)
-        request = window.request
-        if any(finding.is_of_step for finding in candidate):  # whose losses are compared
-            request, early = replace(request, start_seed=START_SEED), {}
-        with overlays(patches[0].files, patches[1].files) as (before, after):
-            whole = measure_end_to_end(
-                replace(request, overlay=before),
-                replace(request, overlay=after),
-                lambda progress: self._on_progress(msgspec.structs.replace(progress, text=f"{title}: {progress.text}")),
-                self._deadline,
-                is_with_gaps=window.epochs is not None,
-                is_per_element=any(finding.is_of_step for finding in candidate),
-                early=early,
-                # One change is dropped whether it is slower or makes no difference; of several, only a loss leads to the culprit.
-                is_gain_only=len(candidate) == len(base) + 1,
-            )
+        # Losses and the time between epochs are those of whole runs.
+        is_of_step = any(finding.is_of_step for finding in candidate)
+        takes_turns = window.request.takes_turns and not is_of_step and window.epochs is None
+        early = {} if takes_turns or is_of_step else self._early_runs(patches, window)
+        # The losses of runs that start alike are compared.
+        request = replace(window.request, start_seed=START_SEED) if is_of_step else window.request
+        # One change is dropped whether it is slower or makes no difference; of several, only a loss leads to the culprit.
+        is_gain_only = len(candidate) == len(base) + 1
+
+        def on_progress(progress: Progress) -> None:
+            self._on_progress(msgspec.structs.replace(progress, text=f"{title}: {progress.text}"))
+
+        with overlays(patches[0].files, patches[1].files) as (before, after), self._counting_interrupted(len(early)):
+            sides = replace(request, overlay=before), replace(request, overlay=after)
+            if takes_turns:
+                whole = measure_live_pairs(*sides, on_progress, self._deadline, is_gain_only=is_gain_only)
+            else:
+                whole = measure_end_to_end(
+                    *sides,
+                    on_progress,
+                    self._deadline,
+                    is_with_gaps=window.epochs is not None,
+                    is_per_element=is_of_step,
+                    early=early,
+                    is_gain_only=is_gain_only,
+                )
         if self.text_check is not None:
             self.text_check.forget_early_runs()
         if whole.before and whole.after and whole.before[0].batches != whole.after[0].batches:
@@ -132,9 +147,20 @@ class WholeScript:
         if window.epochs is not None:
             whole = self._of_epochs(whole, window.epochs)
         self._on_progress(Progress(RESULT, text=line_of_whole(title, whole)))
+        if whole.how:
+            self.notes.append(whole.how)
         if whole.note and (whole.speedup is None or whole.is_out_of_time):
             self.notes.append(whole.note)
         return whole
+
+    @contextmanager
+    def _counting_interrupted(self, done: int) -> Iterator[None]:
+        """Count the runs that Ctrl-C has left, of which some were counted by the check of the text."""
+        try:
+            yield
+        except RunsInterrupted as error:
+            self.runs += max(0, error.result.runs - done)
+            raise
 
     def window_of(self, edits: Sequence[Edit]) -> ScriptWindow | None:
         """Return how the script with these edits will be measured against the unchanged one; None if it will not be."""
@@ -213,6 +239,7 @@ class WholeScript:
         need_s, left_s = window.runs_s(done), max(0.0, self._deadline - self._clock())
         if need_s <= left_s:
             return True
+        self._missing_s = need_s - left_s
         filling = f" ({window.filling} steps each to fill the cache)" if window.filling else ""
         left = f"{format_ns(left_s * NS_PER_S)} of the budget remain" if left_s >= 1 else "the budget is used up"
         self.notes.append(
@@ -241,16 +268,19 @@ def prove_on_script(
         is_asked: As for `prove_fixes`.
 
     Returns:
-        The updated result, and the measurement of all kept fixes; None if there are none or they were not measured, also because
-        of Ctrl-C, which keeps what was proved until then.
+        The updated result, and the measurement of all kept fixes; None if there are none or they were not measured. Ctrl-C keeps
+        what was proved until then, with the pairs of runs that were finished.
     """
     whole: EndToEnd | None = None
+    late: list[EndToEnd] = []
+    is_of_all = False
     try:
         for number, attempt in enumerate(loop.attempts):
             if not needs_script(attempt, script.method_of):
                 continue
             alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
             if alone is None or alone.verdict == REFUSED:
+                late += [alone] if alone is not None and alone.is_out_of_time else []
                 if alone is not None and alone.is_undecided:
                     undecided = _with_note(attempt, alone.note)
                     loop = replace(loop, attempts=(*loop.attempts[:number], undecided, *loop.attempts[number + 1 :]))
@@ -263,12 +293,22 @@ def prove_on_script(
                 loop = replace(loop, kept=(*loop.kept, tried.finding), total=None)
             loop = replace(loop, attempts=attempts)
         if loop.kept and whole is None:
+            is_of_all = True
             whole = script.measure((), loop.kept, "all changes")
+        late += [whole] if whole is not None and whole.is_out_of_time else []
+        if late:
+            missing_s = max(measured.missing_s for measured in late)
+            loop = replace(loop, why=Why.SCRIPT_OUT_OF_TIME, missing_s=missing_s)
         return _without_culprit(loop, whole, script)
     except KeyboardInterrupt as error:
         if not is_interrupt(error):
             raise
-        return interrupted(loop, "before all runs of the whole script had ended"), None
+        when = "before all runs of the whole script had ended"
+        loop = interrupted(loop, when, Why.INTERRUPTED_SCRIPT)
+        if whole is None and isinstance(error, RunsInterrupted) and is_of_all:
+            whole = error.result
+            script.notes.append(whole.note)
+        return loop, whole
 
 
 def _without_culprit(

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from advisor.capture.instrument.code_identity import traced_identity
+from advisor.capture.instrument.graph_identity import traced_identity
 from advisor.capture.instrument.replay_log import LoggedCall
-from advisor.model.finding import VECTORIZED_MAP, VectorizeParts
+from advisor.model.edits import VECTORIZED_MAP, VectorizeParts
 from advisor.replay.call_arguments import with_function
 from advisor.replay.edited import CannotVectorize
 from advisor.replay.halves import closure_of, compiled, plain_function

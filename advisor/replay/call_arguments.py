@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from advisor.model.finding import Code, Value
+from advisor.model.edits import Code, Value
 from advisor.replay.edited import CannotReplay
 
 Arguments = tuple[tuple[Any, ...], dict[str, Any]]

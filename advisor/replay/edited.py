@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from advisor.model.errors import AdvisorError
-from advisor.model.finding import (
+from advisor.model.edits import (
     BuildOnce,
     Edit,
     InsertAfter,
@@ -26,6 +25,7 @@ from advisor.model.finding import (
     VectorizeParts,
     VectorizeRagged,
 )
+from advisor.model.errors import AdvisorError
 
 
 class CannotReplay(AdvisorError):
@@ -79,7 +79,7 @@ class EditedCalls:
     split: dict[str, SplitMap | SplitFlatMap] = field(default_factory=dict)
     """Id of a call -> the edit that splits its function. Of a `map`, the second half is a link; of a `flat_map`, the first half
     is a call before it, see `first_id`."""
-    behind: dict[str, list[Link]] = field(default_factory=dict)
+    links_after: dict[str, list[Link]] = field(default_factory=dict)
     """Id of a recorded call -> the links that follow it, in order."""
     numbers: dict[str, list[int]] = field(default_factory=dict)
     """Id of a call or link -> indices of the edits that have been applied once it is built (or left out)."""
@@ -87,7 +87,15 @@ class EditedCalls:
     @property
     def targets(self) -> set[str]:
         """Ids of all recorded calls that an edit changes."""
-        changed = (self.arguments, self.options, self.absent, self.vectorized, self.functions, self.split, self.behind)
+        changed = (
+            self.arguments,
+            self.options,
+            self.absent,
+            self.vectorized,
+            self.functions,
+            self.split,
+            self.links_after,
+        )
         return {call_id for calls in changed for call_id in calls}
 
 
@@ -147,11 +155,11 @@ def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, 
                 raise CannotReplay(edit.call_id, "an earlier edit has changed its function")
             laid.split[edit.call_id] = edit
             if isinstance(edit, SplitMap):
-                _put_behind(laid, edit.call_id, Link(rest_id(edit.call_id), edit, number))
+                _put_after(laid, edit.call_id, Link(rest_id(edit.call_id), edit, number))
             else:
                 laid.numbers.setdefault(edit.call_id, []).append(number)
         case InsertAfter():
-            _put_behind(laid, edit.call_id, Link(inserted_id(edits, number), edit, number))
+            _put_after(laid, edit.call_id, Link(inserted_id(edits, number), edit, number))
         case Remove():
             place = _find(laid, edit.call_id)
             if place is not None:
@@ -165,7 +173,7 @@ def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, 
                 raise CannotReplay(edit.call_id, "it cannot be moved after itself")
             laid.absent.add(edit.call_id)
             laid.numbers.setdefault(edit.call_id, [])
-            _put_behind(laid, edit.after_id, Link(edit.call_id, edit, number))
+            _put_after(laid, edit.after_id, Link(edit.call_id, edit, number))
         case SetOption():
             if edit.call_id in option_calls:
                 laid.options.setdefault(edit.call_id, {})[edit.option] = edit.value
@@ -173,14 +181,14 @@ def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, 
             elif edit.value is None:
                 raise CannotReplay(edit.call_id, f"it sets no options, so {edit.option} cannot be removed there")
             else:
-                _put_behind(laid, edit.call_id, Link(inserted_id(edits, number), edit, number))
+                _put_after(laid, edit.call_id, Link(inserted_id(edits, number), edit, number))
         case BuildOnce():  # the dataset stays as it is
             laid.numbers.setdefault(edit.call_id, []).append(number)
         case _:
             assert_never(edit)
 
 
-def _put_behind(laid: EditedCalls, call_id: str, link: Link) -> None:
+def _put_after(laid: EditedCalls, call_id: str, link: Link) -> None:
     place = _find(laid, call_id)
     if place is not None:
         links, index = place
@@ -188,12 +196,12 @@ def _put_behind(laid: EditedCalls, call_id: str, link: Link) -> None:
     elif call_id in laid.absent:
         raise CannotReplay(call_id, "an earlier edit has removed it")
     else:
-        laid.behind.setdefault(call_id, []).insert(0, link)
+        laid.links_after.setdefault(call_id, []).insert(0, link)
 
 
 def _find(laid: EditedCalls, link_id: str) -> tuple[list[Link], int] | None:
     """Return the list that contains the link with this id, and its index in the list."""
-    for links in laid.behind.values():
+    for links in laid.links_after.values():
         for index, link in enumerate(links):
             if link.id == link_id:
                 return links, index
@@ -201,4 +209,4 @@ def _find(laid: EditedCalls, link_id: str) -> tuple[list[Link], int] | None:
 
 
 def _anchor(laid: EditedCalls, links: list[Link]) -> str:
-    return next(call_id for call_id, followers in laid.behind.items() if followers is links)
+    return next(call_id for call_id, followers in laid.links_after.items() if followers is links)

@@ -15,7 +15,7 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.traced_functions import function_facts
 from advisor.capture.instrument.value_summaries import describe, element_facts
 from advisor.model.calls import Call, FunctionFacts, Scalar
-from advisor.model.finding import Code, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitFunction, SplitMap, Value
+from advisor.model.edits import Code, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitFunction, SplitMap, Value
 from advisor.replay.call_arguments import INTEGERS
 from advisor.replay.edited import Link, first_id
 from advisor.replay.replay import Replay
@@ -31,7 +31,7 @@ def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
         work: The finished replay.
     """
     calls = {call.id: call for call in recorder.calls()}
-    links = {link.id: (anchor, link) for anchor, followers in work.laid.behind.items() for link in followers}
+    links = {link.id: (anchor, link) for anchor, followers in work.laid.links_after.items() for link in followers}
     firsts = {first_id(split_id): edit for split_id, edit in work.laid.split.items() if isinstance(edit, SplitFlatMap)}
     for built in work.built:
         call = calls.get(built.id)
@@ -123,7 +123,7 @@ def _rewire_nested(calls: dict[str, Call], recorded: Mapping[str, Call], work: R
         recorded: The calls without them.
         work: The finished replay.
     """
-    for anchor, followers in work.laid.behind.items():
+    for anchor, followers in work.laid.links_after.items():
         call = calls.get(anchor)
         if call is None or call.nested_in is None or not followers:
             continue

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.call_parameters import POSITIONS
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitMap, Value
+from advisor.model.edits import Code, Edit, InsertAfter, MoveAfter, SetOption, SplitFlatMap, SplitMap, Value
 from advisor.replay.call_arguments import INTEGERS
 from advisor.replay.edited import CannotReplay, EditedCalls, Link, first_id, lay_out
 
@@ -45,7 +45,7 @@ class _Editing:
         self._calls = {call.id: call for call in graph.calls}
         self._shortened = {
             self._calls[link.id].outer
-            for anchor, links in laid.behind.items()
+            for anchor, links in laid.links_after.items()
             for link in links
             if isinstance(link.edit, MoveAfter) and self._calls[link.id].outer != self._calls[anchor].outer
         }
@@ -64,14 +64,14 @@ class _Editing:
                     inputs = (calls[-1].id, *inputs[1:])
                 calls.append(replace(self._own(call), inputs=inputs))
             before = self._before(call.id)
-            for link in self._laid.behind.get(call.id, ()):
+            for link in self._laid.links_after.get(call.id, ()):
                 calls.append(self._linked(link, before, call))
                 before = link.id
         return replace(self._graph, calls=tuple(calls), consumer=self._place(self._graph.consumer))
 
     def _place(self, call_id: str) -> str:
         """Return the id of the call or link whose dataset replaces that of a call."""
-        links = self._laid.behind.get(call_id)
+        links = self._laid.links_after.get(call_id)
         return links[-1].id if links else self._before(call_id)
 
     def _before(self, call_id: str) -> str:

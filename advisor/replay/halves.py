@@ -16,11 +16,11 @@ from collections.abc import Callable, Mapping
 from types import FunctionType
 from typing import Any, NamedTuple
 
-from advisor.capture.instrument.code_identity import traced_identity
+from advisor.capture.instrument.graph_identity import traced_identity
 from advisor.capture.instrument.replay_log import LoggedCall
 from advisor.capture.instrument.traced_functions import function_facts
 from advisor.model import op_effects
-from advisor.model.finding import SplitFunction
+from advisor.model.edits import SplitFunction
 from advisor.replay.call_arguments import with_function
 from advisor.replay.edited import CannotSplit
 

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog
-from advisor.model.finding import MoveAfter
+from advisor.model.edits import MoveAfter
 from advisor.replay.call_arguments import Arguments
 from advisor.replay.dataset_objects import become, is_dataset, mark
 from advisor.replay.edited import CannotReplay, EditedCalls, Link
@@ -129,7 +129,7 @@ class InnerCalls:
     ) -> Any:  # noqa: ANN401
         outside: Any = args[0] if is_constructor else None
         made = outside
-        links = self._laid.behind.get(call_id, ())
+        links = self._laid.links_after.get(call_id, ())
         if call_id in self._laid.vectorized and call_id not in self._laid.absent:  # otherwise it was moved out
             raise CannotReplay(self._outer.name(call_id), "calls inside a function cannot be vectorised")
         if call_id in self._laid.split:

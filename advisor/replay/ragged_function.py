@@ -10,7 +10,7 @@ import linecache
 from collections.abc import Callable
 from typing import Any
 
-from advisor.model.finding import VectorizeRagged
+from advisor.model.edits import VectorizeRagged
 
 
 def ragged_function(edit: VectorizeRagged, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -28,32 +28,27 @@ from typing import Any
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import DATA_SOURCES, LoggedCall, Seeds
-from advisor.model.finding import (
+from advisor.model.edits import (
     Edit,
     InsertAfter,
     MoveAfter,
     SetOption,
     SplitFlatMap,
     SplitMap,
-    Vectorize,
-    VectorizeParts,
-    VectorizeRagged,
 )
 from advisor.replay.attempt import attempted
-from advisor.replay.batch_function import batch_function, draws_per_row
-from advisor.replay.batch_parts import check_parts, function_of_parts
-from advisor.replay.call_arguments import Arguments, value_of, with_changes, with_function, with_own_files
+from advisor.replay.call_arguments import Arguments, value_of, with_changes, with_own_files
 from advisor.replay.dataset_objects import has_dataset, is_dataset, mark
 from advisor.replay.dataset_options import changed_options
-from advisor.replay.edited import CannotReplay, CannotSplit, CannotVectorize, Link, first_id, lay_out
+from advisor.replay.edited import CannotReplay, CannotSplit, Link, first_id, lay_out
 from advisor.replay.halves import check_halves
 from advisor.replay.inner_calls import InnerCalls
 from advisor.replay.new_function import with_new_function
-from advisor.replay.ragged_function import ragged_function
 from advisor.replay.seeding import eager_seeds
 from advisor.replay.seedings import AS_RECORDED, OTHER, TWIN
 from advisor.replay.split_calls import call_with_second_half, map_with_first_half, parallel_map_with_first_half
 from advisor.replay.upstream import Upstream
+from advisor.replay.vectorized_calls import vectorized_call
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +159,7 @@ class Replay:
             raise CannotReplay(self.name(call_id), f"it was made inside {self.name(logged.parent or '')}")
         self._building.add(call_id)
         dataset = self._own(logged)
-        for link in self.laid.behind.get(call_id, ()):
+        for link in self.laid.links_after.get(call_id, ()):
             dataset = self.link(link, dataset)
         self._building.discard(call_id)
         self.note(call_id)
@@ -218,7 +213,8 @@ class Replay:
             if logged.id in self.laid.functions:
                 result = with_new_function(self.name(logged.id), self.laid.functions[logged.id], logged, args, kwargs)
             elif logged.id in self.laid.vectorized:
-                result = self._try_vectorized(logged, args, kwargs)
+                edit, is_first = self.laid.vectorized[logged.id], self._seeding == AS_RECORDED
+                result = vectorized_call(self.name(logged.id), edit, logged, args, kwargs, is_first)
             elif isinstance(split, SplitFlatMap):
                 input_dataset, result = self._split_flat_map(logged, split, args, kwargs)
             elif split is not None:
@@ -232,32 +228,6 @@ class Replay:
         mark(dataset, logged.id)
         self._note_built(logged.id, logged.method, input_dataset, dataset)
         return dataset
-
-    def _try_vectorized(self, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
-        name, edit = self.name(logged.id), self.laid.vectorized[logged.id]
-        if isinstance(edit, VectorizeParts) and self._seeding == AS_RECORDED:
-            check_parts(name, edit, logged)
-        args, kwargs = with_function(
-            name,
-            logged.original,
-            args,
-            kwargs,
-            lambda function: self._function_of_batches(name, edit, function),
-        )
-        try:
-            result = attempted(name, logged.original, args, kwargs)
-        except CannotReplay as error:
-            raise CannotVectorize(error.name, f"its function has no vectorised form ({error.reason})") from error
-        if not draws_per_row(logged.dataset, result):
-            raise CannotVectorize(name, "its function would not draw random numbers of its own for each row")
-        return result
-
-    def _function_of_batches(self, name: str, edit: Vectorize, function: Callable[..., Any]) -> Callable[..., Any]:
-        if isinstance(edit, VectorizeParts):
-            return function_of_parts(name, edit, function, self._tf.vectorized_map)
-        return (
-            ragged_function(edit, function) if isinstance(edit, VectorizeRagged) else batch_function(function, self._tf)
-        )
 
     def _split_flat_map(
         self, logged: LoggedCall, edit: SplitFlatMap, args: tuple[Any, ...], kwargs: dict[str, Any]

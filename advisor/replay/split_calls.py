@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from advisor.capture.instrument.replay_log import LoggedCall
-from advisor.model.finding import SplitFunction
+from advisor.model.edits import SplitFunction
 from advisor.replay.attempt import attempted
 from advisor.replay.call_arguments import function_passed, with_function
 from advisor.replay.halves import check_first, check_halves, halves_of

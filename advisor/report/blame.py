@@ -5,7 +5,6 @@ In: a `Pipeline` and the console's width.  Out: a table, with fewer columns on a
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -15,6 +14,7 @@ from rich.text import Text
 from advisor.model import units
 from advisor.model.catalog import BOOKKEEPING, base_type
 from advisor.model.pipeline import Iterator, Pipeline
+from advisor.report.branches import Row, name_branches
 from advisor.report.places import clean, iterator_text
 
 BAR_WIDTH = 12
@@ -51,29 +51,10 @@ def blame_table(pipeline: Pipeline, console: Console) -> Table:
     return table
 
 
-def _branches(pipeline: Pipeline, rows: Sequence[Iterator]) -> dict[str, str]:
-    """Iterator id -> its branch, `input 2 of Zip`, for rows that would read the same: a dataset that is used twice."""
-    by_id = {iterator.id: iterator for iterator in pipeline.iterators}
-    children: dict[str | None, list[str]] = {}
-    for iterator in pipeline.iterators:
-        children.setdefault(iterator.parent_id, []).append(iterator.id)
-    counts = Counter(_identity(iterator) for iterator in rows)
-    branches = {}
-    for iterator in rows:
-        if counts[_identity(iterator)] < 2:
-            continue
-        at = iterator
-        while at.parent_id in by_id and len(children[at.parent_id]) < 2:
-            at = by_id[at.parent_id]
-        if at.parent_id in by_id:
-            place = children[at.parent_id].index(at.id) + 1
-            branches[iterator.id] = f"input {place} of {by_id[at.parent_id].name}"
-    return branches
-
-
-def _identity(iterator: Iterator) -> tuple[str | None, str]:
-    call = iterator.main_call
-    return None if call is None else call.id, iterator.name
+def _branches(pipeline: Pipeline, shown: Sequence[Iterator]) -> dict[str, str]:
+    """Iterator id -> its branch, `input 2 of Zip`, for rows that would read the same."""
+    rows = [Row(it.id, it.parent_id, it.name, iterator_text(it).plain) for it in pipeline.iterators]
+    return name_branches(rows, {iterator.id for iterator in shown})
 
 
 def is_shown(name: str, share: float, has_calls: bool, is_bottleneck: bool) -> bool:

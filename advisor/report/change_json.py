@@ -100,10 +100,10 @@ def _dataset(dataset: ComparedDataset) -> v1.Dataset:
 
 
 def _dataset_of(dataset: v1.Dataset) -> ComparedDataset:
-    found = dataset.difference
+    first = dataset.difference
     difference = None
-    if found is not None:
-        difference = ElementDifference(found.element, found.component, found.before, found.after, found.what)
+    if first is not None:
+        difference = ElementDifference(first.element, first.component, first.before, first.after, first.what)
     return ComparedDataset(
         name=dataset.name,
         safety=dataset.safety,

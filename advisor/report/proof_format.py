@@ -8,6 +8,7 @@ from typing import Annotated
 from advisor.model.finding import Safety
 from advisor.model.json_types import Amount, Count, Positive, Share, one_of
 from advisor.model.paired_test import REASONS
+from advisor.model.untried import Why
 from advisor.report.json_format import Object
 from advisor.report.pipeline_format import Site
 
@@ -266,6 +267,21 @@ class FixedNumbers(Object, frozen=True):
     seconds: Amount
     """Wall time of the comparison."""
     sentence: str
+    autotune_calls: Count | None = None
+    """Most parallel calls of one transformation, each on a thread, with AUTOTUNE; null if unknown."""
+
+
+class UntriedFix(Object, frozen=True):
+    """A proposed change that was not measured."""
+
+    rule: str
+    title: str
+    site: Site | None
+    why: Annotated[str, one_of(*Why)]
+    sentence: str
+    """The reason."""
+    command: str | None
+    """The command that tries it, or that judges it if it is made by hand; null if no command helps."""
 
 
 class Proof(Object, frozen=True):
@@ -307,6 +323,14 @@ class Proof(Object, frozen=True):
     """Fixed numbers that were compared with AUTOTUNE; null if none were."""
     test: PairedTest | None = None
     """How the pairs of runs of the whole script have ended; null if there are none."""
+    next_why: Annotated[str, one_of(*Why)] | None = None
+    """Why `advisor fix` ended as it did; null if everything was tried and what is proved is written."""
+    next_step: str | None = None
+    """How to go on, in one or two sentences; null as for `next_why`."""
+    next_command: str | None = None
+    """The complete command line, quoted for a shell; null if no command helps."""
+    untried: Sequence[UntriedFix] = ()
+    """Proposed changes that were not measured."""
 
 
 class Throughput(Object, frozen=True):

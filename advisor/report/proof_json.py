@@ -75,6 +75,10 @@ def proof(result: Proof, fixes: Iterable[FixOutcome]) -> v1.Proof:
         diff=result.diff or None,
         phases=[v1.Phase.of(phase) for phase in result.phases],
         test=paired_test(result.test),
+        next_why=result.next and result.next.why,
+        next_step=result.next and result.next.sentence,
+        next_command=result.next and result.next.command,
+        untried=[v1.UntriedFix.of(entry, site=Site.maybe(entry.site)) for entry in result.untried],
         fixed_numbers=result.fixed_numbers and _fixed_numbers(result.fixed_numbers),
         fixes=[
             v1.FixDetails.of(

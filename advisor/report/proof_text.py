@@ -60,6 +60,27 @@ def print_proof(report: Report, console: Console) -> None:
         console.print(Text(f"Run folder: {label}", "dim", overflow="fold"), soft_wrap=True)
     title = f"Written, proved on the {_PLACES[proof.proved_on]}" if proof.proved_on else "Written"
     print_list(console, title, (display_path(file) for file in proof.changed_files))
+    _print_next(proof, console)
+
+
+def _print_next(proof: Proof, console: Console) -> None:
+    """Print the commands to go on with, each on one line that can be copied."""
+    shown = {proof.next.command if proof.next is not None else None, None}
+    others = {entry.command: entry.title for entry in reversed(proof.untried) if entry.command not in shown}
+    if others:
+        print_section(console, "To try what was not tried", [])
+        for command, title in reversed(others.items()):
+            print_lines(console, Text(clean(f"{title}:")), indent=2)
+            _print_command(command or "", console)
+    if proof.next is not None:
+        console.print()
+        print_lines(console, Text.assemble(("Next: ", "bold"), clean(proof.next.sentence)))
+        if proof.next.command is not None:
+            _print_command(proof.next.command, console)
+
+
+def _print_command(command: str, console: Console) -> None:
+    console.print(Text(f"    {clean(command)}", "bold", overflow="fold"), soft_wrap=True)
 
 
 def _fixes(fixes: Iterable[FixOutcome], console: Console) -> Iterable[RenderableType]:

@@ -32,6 +32,8 @@ class Calibration(Object, frozen=True):
     """Copying elements into a batch."""
     small_read_ns: Amount | None
     """A read of a few hundred bytes by a reader, without the copying."""
+    op_start_ns: Amount | None
+    """Starting an op of a map's function."""
     wakeup_ns: Amount | None
     """Waking another thread."""
     page_cache_bytes_per_ns: Amount | None
@@ -108,6 +110,16 @@ class BufferReadings(Object, frozen=True):
     """Whether the buffer was read as each step began; otherwise at arbitrary times, in a loop whose steps Python cannot see."""
 
 
+class GapReadings(Object, frozen=True):
+    """How long steps without the profiler waited for input, from tf.data's gap times, where the profile does not show it."""
+
+    steps: Count
+    step_time_ms: Amount
+    """Mean length of a step."""
+    wait_share: Share
+    """Share of the steps spent waiting for input."""
+
+
 class Verdict(Object, frozen=True):
     """Whether input is the bottleneck, and the maximum possible speedup."""
 
@@ -132,6 +144,8 @@ class Verdict(Object, frozen=True):
     `buffer` count, but never as `high`."""
     buffer: BufferReadings | None
     """Null if tf.data's model of the running iterator was not read, or the pipeline does not end in a buffer."""
+    gaps: GapReadings | None
+    """Null if the profile shows the wait, or tf.data's gap times do not. Without a measured step, `level` rests on it."""
 
 
 class Fact(Object, frozen=True):

@@ -97,6 +97,7 @@ def _verdict(verdict: Verdict) -> v1.Verdict:
         input_bound=verdict.is_input_bound,
         step_time_ms=verdict.steps and _step_time(verdict.steps),
         buffer=v1.BufferReadings.maybe(verdict.buffer),
+        gaps=verdict.gaps and v1.GapReadings.of(verdict.gaps, step_time_ms=milliseconds(verdict.gaps.step_ns)),
     )
 
 

@@ -219,11 +219,7 @@ def _chains_of(pipeline: Pipeline) -> Iterable[str]:
     for leaf in pipeline.iterators:
         if pipeline.inputs(leaf):
             continue
-        names, above = [leaf.name], pipeline.parent(leaf)
-        while above is not None:
-            names.append(above.name)
-            above = pipeline.parent(above)
-        yield " -> ".join(names)
+        yield " -> ".join(it.name for it in (leaf, *pipeline.downstream(leaf)))
 
 
 def _rejected(report: Report) -> list[str]:
@@ -269,8 +265,8 @@ def _measured(report: Report) -> str:
     if window is not None:
         warmup = units.format_many(window.warmup_steps, "warm-up step")
         if window.plain_steps:
-            plain = units.format_span(window.plain_start_ns, window.plain_end_ns)
-            parts.append(f"timed for {plain} without the profiler after {warmup}")
+            span = units.format_span(window.plain_start_ns, window.plain_end_ns)
+            parts.append(f"timed for {span} without the profiler after {warmup}")
             change = ""
             if analysis.profiling_overhead is not None:
                 change = f" (steps {units.format_change(analysis.profiling_overhead)})"

@@ -39,6 +39,30 @@ def set_argument(source: Source, call: LocatedCall, name: str, value: str) -> It
     yield from add_argument(source, call, f"{name}={value}")
 
 
+def set_keyword(source: Source, call: LocatedCall, name: str, value: str, positional: int) -> Iterator[Splice]:
+    """Set an argument that is passed by name, of a call that is not one of a dataset.
+
+    Args:
+        source: The parsed file.
+        call: The call to change.
+        name: Name of the parameter.
+        value: The new value as source text.
+        positional: Number of arguments that may be passed by position, as the parameter follows them.
+
+    Raises:
+        CannotRewriteError: Arguments are hidden in `*` or `**`, or more are passed by position.
+    """
+    if any(argument.star for argument in call.arguments):
+        raise CannotRewriteError(f"The arguments of {call.method} include * or **, which may contain {name}.")
+    if sum(argument.keyword is None for argument in call.arguments) > positional:
+        raise CannotRewriteError(f"{name} may be among the arguments of {call.method} that are passed by position.")
+    present = next((argument for argument in call.arguments if argument.keyword == name), None)
+    if present is not None:
+        yield Splice(present.start, present.end, value)
+    else:
+        yield from add_argument(source, call, f"{name}={value}")
+
+
 def find_argument(call: LocatedCall, name: str) -> LocatedArgument | None:
     """Return the argument of a call for a parameter, whether passed by position or name; None if it is not passed."""
     order = POSITIONS.get(call.method, ())

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 import libcst as cst
 
-from advisor.model.finding import VECTORIZED_MAP, VectorizeParts
+from advisor.model.edits import VECTORIZED_MAP, VectorizeParts
 from advisor.rewrite.arguments import find_argument
 from advisor.rewrite.batch_function import NameOf
 from advisor.rewrite.cannot_rewrite import CannotRewriteError

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import libcst as cst
 
 from advisor.model.calls import Call, Site
-from advisor.model.finding import BuildOnce
+from advisor.model.edits import BuildOnce
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.imported_functions import NO_TEXTS, ImportedFunctions, recorded_in
 from advisor.rewrite.moved_lines import move_lines

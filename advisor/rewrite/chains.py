@@ -39,12 +39,12 @@ def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: b
             _check_way_back(source, call, after)
         else:
             check_way(source, call, after)
-        behind = _self_assigned_line(source, after)
+        following = _self_assigned_line(source, after)
         # Under a different name, the result of the moved line would be unused.
-        is_same_name = line is not None and behind is not None and _assigned(line) == _assigned(behind)
-        if is_whole_line and is_same_name and line is not None and behind is not None:
+        is_same_name = line is not None and following is not None and _assigned(line) == _assigned(following)
+        if is_whole_line and is_same_name and line is not None and following is not None:
             start, end = source.line_span(line)
-            return Cut(start, end, start, end, source.line_span(behind)[1])
+            return Cut(start, end, start, end, source.line_span(following)[1])
     dot = call.link_start + len(call.dot_space)
     place, _, text = insert_link(source, after, "\0")
     before, _, _ = text.partition("\0")

@@ -12,7 +12,7 @@ import builtins
 import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
-from advisor.model.finding import DecorateFunction
+from advisor.model.edits import DecorateFunction
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.splices import Splice
 from advisor.rewrite.syntax import Source, find_all, mentions

@@ -10,20 +10,17 @@ the one that is *later* in the list ends up *closer* to the call: `cache` comes 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from advisor.model.calls import Call
-from advisor.model.finding import (
+from advisor.model.edits import (
     BuildOnce,
     DecorateFunction,
     Edit,
-    Finding,
-    Fix,
     InsertAfter,
     MoveAfter,
     Remove,
-    Safety,
     SetArgument,
     SetBatchSize,
     SetCompileArgument,
@@ -36,8 +33,10 @@ from advisor.model.finding import (
     StepEdit,
     Vectorize,
 )
+from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.recording import Recording
 from advisor.model.shared_text import span_of
+from advisor.model.untried import Why
 from advisor.rewrite.obstacles import obstacle_to
 
 _NEVER = "It would change the data; such changes are never made automatically."
@@ -56,6 +55,9 @@ class LeftOut:
     finding: Finding
     reason: str
     """Why, in one sentence."""
+    why: Why = Why.CANNOT_REWRITE
+    options: tuple[str, ...] = ()
+    """The options of `advisor fix` with which it is tried; none if no option helps."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +96,13 @@ def make_plan(
     chosen: list[Finding] = []
     left_out: list[LeftOut] = []
     for finding in sorted(findings, key=_preference, reverse=True):
-        reason = _reason_against(finding, calls, allow, is_seeded, only) or _conflict_with(finding, chosen, calls)
-        if reason is None:
+        against = _against(finding, calls, allow, is_seeded, only) or _conflict_with(finding, chosen, calls)
+        if against is None:
             chosen.append(finding)
-        else:
-            left_out.append(LeftOut(finding, reason))
+            continue
+        can_be_permitted = against.why in (Why.NEEDS_PERMISSION, Why.NEEDS_REQUEST)
+        options = permission_for(finding, calls, allow, is_seeded) if can_be_permitted else against.options
+        left_out.append(replace(against, options=options))
     return Plan(tuple(chosen), tuple(left_out))
 
 
@@ -191,31 +195,34 @@ def _distance(fix: Fix) -> int:
     return 2 if methods and all(method == "prefetch" for method in methods) else 1
 
 
-def _reason_against(
+def _against(
     finding: Finding,
     calls: Mapping[str, Call],
     allow: Collection[Safety],
     is_seeded: bool,
     only: Collection[str],
-) -> str | None:
+) -> LeftOut | None:
+    """Why the fix is not tried, whatever the other fixes are; None if nothing speaks against it."""
     fix = finding.fix
     if only and finding.rule not in only:
-        return f"Not requested: --only names {', '.join(sorted(only))}."
+        return LeftOut(finding, f"Not requested: --only names {', '.join(sorted(only))}.", Why.NOT_REQUESTED)
     if fix is None:
-        return "Advice only: the change cannot be made by editing a call."
+        return LeftOut(finding, "Advice only: the change cannot be made by editing a call.", Why.ADVICE_ONLY)
     if fix.safety is Safety.CHANGES:
-        return _NEVER
+        return LeftOut(finding, _NEVER, Why.NOT_LEGAL)
     if not fix.is_provable:
-        return _UNPROVABLE
+        return LeftOut(finding, _UNPROVABLE, Why.MAKES_NOTHING_FASTER)
     is_allowed = fix.safety in allow
     is_harmless = fix.safety is Safety.EXACT or (fix.safety is Safety.RERANDOMIZED and not is_seeded)
     if not is_allowed and not is_harmless:
-        return _SAFETY[fix.safety]
+        return LeftOut(finding, _SAFETY[fix.safety], Why.NEEDS_PERMISSION)
     if fix.assumptions and not is_asked(finding, only):
-        return f"It assumes that {', and that '.join(fix.assumptions)}; --only {finding.rule} tries it."
+        reason = f"It assumes that {', and that '.join(fix.assumptions)}; --only {finding.rule} tries it."
+        return LeftOut(finding, reason, Why.NEEDS_REQUEST)
     if not fix.is_auto and not is_asked(finding, only) and not is_allowed:
-        return f"Tried only if requested by name: --only {finding.rule}."
-    return next((reason for edit in fix.edits if (reason := obstacle_to(edit, calls)) is not None), None)
+        return LeftOut(finding, f"Tried only if requested by name: --only {finding.rule}.", Why.NEEDS_REQUEST)
+    obstacle = next((problem for edit in fix.edits if (problem := obstacle_to(edit, calls)) is not None), None)
+    return None if obstacle is None else LeftOut(finding, obstacle)
 
 
 def permission_for(
@@ -250,17 +257,18 @@ def options_for(
         (more, frozenset[str](), by_level),
         (more, only, (*by_level, *by_name)),
     ):
-        if _reason_against(finding, calls, levels, is_seeded, names) is None:
+        if _against(finding, calls, levels, is_seeded, names) is None:
             return options
     return None
 
 
-def _conflict_with(finding: Finding, chosen: Sequence[Finding], calls: Mapping[str, Call]) -> str | None:
+def _conflict_with(finding: Finding, chosen: Sequence[Finding], calls: Mapping[str, Call]) -> LeftOut | None:
     for other in chosen:
         if finding.fix is not None and other.fix is not None:
             clash = _clash(finding.fix, other.fix, calls)
             if clash is not None:
-                return f"Conflicts with {other.rule} ({other.title}), which has the larger prediction: {clash}."
+                reason = f"Conflicts with {other.rule} ({other.title}), which has the larger prediction: {clash}."
+                return LeftOut(finding, reason, Why.CONFLICT, ("--only", finding.rule))
     return None
 
 

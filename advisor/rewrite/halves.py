@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from advisor.model.finding import SplitFlatMap, SplitFunction, SplitMap
+from advisor.model.edits import SplitFlatMap, SplitFunction, SplitMap
 from advisor.rewrite.arguments import find_argument
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.splices import Splice

@@ -30,7 +30,7 @@ _GIVE_A_DATASET = frozenset(
 """Functions of Keras, and `Dataset.apply`, that return one dataset (without `subset="both"`)."""
 
 
-def insert_behind_library(
+def insert_after_library(
     source: Source, call: Call, located: LocatedCall, link: str, calls: Mapping[str, Call]
 ) -> Splice:
     """Insert a link after the dataset that a line gets from a library.

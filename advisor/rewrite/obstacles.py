@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from advisor.model.calls import Call
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, SetOption
+from advisor.model.edits import Edit, InsertAfter, MoveAfter, SetOption
 
 
 def obstacle_to(edit: Edit, calls: Mapping[str, Call]) -> str | None:

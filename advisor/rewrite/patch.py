@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from advisor.model.calls import Call
-from advisor.model.finding import BuildOnce, Edit, Fix, StepEdit
+from advisor.model.edits import BuildOnce, Edit, StepEdit
+from advisor.model.finding import Fix
 from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
 from advisor.rewrite.obstacles import obstacle_to
 from advisor.rewrite.project import read_source, user_file

@@ -17,32 +17,10 @@ import libcst as cst
 
 from advisor.model import catalog
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
+from advisor.rewrite.harmless_names import CONSTANTS, LIST_METHODS, PARTIAL, TENSOR_METHODS, TEXT_METHODS, TYPES, is_op
 from advisor.rewrite.scopes import Scopes, Variable
 from advisor.rewrite.syntax import Source
 from advisor.rewrite.value_kinds import PURE_BUILTINS, is_pure_call
-
-_CONSTANTS = frozenset({"False", "None", "True", "Ellipsis"})
-_TYPES = frozenset({"bool", "float", "int", "str"})
-_TEXT_METHODS = frozenset({"format", "join"})
-_LIST_METHODS = frozenset({"add", "append", "extend", "insert", "setdefault", "update"})
-_TENSOR_METHODS = frozenset({"as_list", "get_shape", "set_shape"})
-_TRACED_MODULES = frozenset({
-    "audio", "bitwise", "dtypes", "image", "linalg", "math", "nn", "ragged", "sets", "signal", "sparse", "strings",
-})  # fmt: skip
-"""Modules of TensorFlow whose functions are ops, with no effect on Python while they are traced."""
-_NO_OPS = frozenset({
-    "control_dependencies", "custom_gradient", "device", "function", "get_logger", "init_scope", "load_library",
-    "load_op_library", "name_scope", "variable_creator_scope",
-})  # fmt: skip
-"""What lies beside the ops in the module itself and has an effect on Python."""
-_TRACED_PREFIXES = (
-    "data.Dataset.", "data.FixedLengthRecordDataset", "data.TFRecordDataset", "data.TextLineDataset", "debugging.assert",
-    "io.decode_", "io.encode_", "io.extract_jpeg_shape", "io.is_jpeg", "io.matching_files", "io.parse_", "io.read_file",
-    "io.serialize_tensor", "random.categorical", "random.gamma", "random.normal", "random.shuffle", "random.stateless_",
-    "random.truncated_normal", "random.uniform",
-)  # fmt: skip
-"""How the names of such functions begin in modules that also hold others."""
-_PARTIAL = "functools.partial"
 
 
 class OtherFunctions(Protocol):
@@ -253,7 +231,7 @@ class PureCode:
         if self._is_own(variable):
             return
         if not variable.bindings:
-            if node.value not in _CONSTANTS | _TYPES and node.value not in PURE_BUILTINS:
+            if node.value not in CONSTANTS | TYPES and node.value not in PURE_BUILTINS:
                 raise CannotRewriteError(f"{node.value} is not defined in this file{self._line(node)}.")
         elif variable.function is not None:
             self._check_function(variable)
@@ -287,7 +265,7 @@ class PureCode:
         if self._others is not None and self._others.has(path):
             self._others.check(path, is_called=False)
             return
-        is_known = path.startswith(("tensorflow.", "math.", "numpy.")) or path in ("os.sep", _PARTIAL)
+        is_known = path.startswith(("tensorflow.", "math.", "numpy.")) or path in ("os.sep", PARTIAL)
         if is_known and not path.startswith("numpy.random"):
             return
         raise CannotRewriteError(
@@ -309,7 +287,7 @@ class PureCode:
                 for name in _names(function):
                     self.reads.setdefault(self._scopes.variable(name), set())
                 return
-            if node in self._recorded or is_pure_call(path) or path == _PARTIAL or (self._is_traced and _is_op(path)):
+            if node in self._recorded or is_pure_call(path) or path == PARTIAL or (self._is_traced and is_op(path)):
                 for name in _names(function):
                     self.reads.setdefault(self._scopes.variable(name), set())
                 return
@@ -337,10 +315,10 @@ class PureCode:
     def _is_harmless_method(self, function: cst.Attribute) -> bool:
         method, owner = function.attr.value, function.value
         if isinstance(owner, cst.SimpleString | cst.ConcatenatedString | cst.FormattedString):
-            return method in _TEXT_METHODS
+            return method in TEXT_METHODS
         if isinstance(owner, cst.Name) and self._is_fresh(self._scopes.variable(owner)):
-            return method in _LIST_METHODS
-        return self._is_traced and (method in _TENSOR_METHODS or method in catalog.TRANSFORMATIONS)
+            return method in LIST_METHODS
+        return self._is_traced and (method in TENSOR_METHODS or method in catalog.TRANSFORMATIONS)
 
     # -- functions and variables
 
@@ -412,17 +390,6 @@ class PureCode:
 
     def _line(self, node: cst.CSTNode) -> str:
         return f" (line {self._source.line_number(node)})"
-
-
-def _is_op(path: str) -> bool:
-    """Whether a function, given its full name, is one of TensorFlow's ops: all that it does is in the graph."""
-    name = path.removeprefix("tensorflow.")
-    if name == path:
-        return False
-    module, _, rest = name.partition(".")
-    if not rest:
-        return module.islower() and module not in _NO_OPS
-    return module in _TRACED_MODULES or name.startswith(_TRACED_PREFIXES)
 
 
 def _names(node: cst.CSTNode) -> list[cst.Name]:

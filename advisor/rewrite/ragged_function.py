@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from advisor.model.finding import VectorizeRagged
+from advisor.model.edits import VectorizeRagged
 from advisor.rewrite.arguments import find_argument
 from advisor.rewrite.batch_function import check_meaning, definition_of
 from advisor.rewrite.cannot_rewrite import CannotRewriteError

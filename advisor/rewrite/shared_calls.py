@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from advisor.model.calls import Call
-from advisor.model.finding import BuildOnce, Edit, Fix, MoveAfter
+from advisor.model.edits import BuildOnce, Edit, MoveAfter
+from advisor.model.finding import Fix
 from advisor.model.shared_text import span_of
 
 MAX_JUDGED = 4

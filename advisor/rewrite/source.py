@@ -16,11 +16,10 @@ from typing import assert_never
 import libcst as cst
 
 from advisor.model.calls import Call
-from advisor.model.finding import (
+from advisor.model.edits import (
     BuildOnce,
     Code,
     Edit,
-    Fix,
     InsertAfter,
     MoveAfter,
     Remove,
@@ -35,6 +34,7 @@ from advisor.model.finding import (
     VectorizeParts,
     VectorizeRagged,
 )
+from advisor.model.finding import Fix
 from advisor.model.shared_text import Span, span_of
 from advisor.rewrite.arguments import set_argument
 from advisor.rewrite.batch_function import vectorize
@@ -45,7 +45,7 @@ from advisor.rewrite.chains import move
 from advisor.rewrite.halves import first_link, replace_function, second_link
 from advisor.rewrite.imported_functions import NO_TEXTS
 from advisor.rewrite.inner_links import move_out
-from advisor.rewrite.library_calls import insert_behind_library
+from advisor.rewrite.library_calls import insert_after_library
 from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
 from advisor.rewrite.new_function import set_function
@@ -215,7 +215,7 @@ class _Rewriting:
 
     def _link(self, call_id: str, call: LocatedCall, link: str) -> Splice:
         if call.form.is_library:
-            return insert_behind_library(self._source, self._calls[call_id], call, link, self._calls)
+            return insert_after_library(self._source, self._calls[call_id], call, link, self._calls)
         return insert_link(self._source, call, link)
 
     def _option(self, edit: SetOption, call: LocatedCall) -> Iterator[Splice]:

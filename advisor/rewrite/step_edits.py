@@ -13,7 +13,7 @@ import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
 from advisor.model.calls import Call
-from advisor.model.finding import (
+from advisor.model.edits import (
     Code,
     DecorateFunction,
     SetBatchSize,
@@ -24,12 +24,13 @@ from advisor.model.finding import (
     StepEdit,
     Value,
 )
-from advisor.rewrite.arguments import add_argument, find_argument
+from advisor.rewrite.arguments import find_argument, set_keyword
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.decorated_step import decorate
+from advisor.rewrite.function_argument import set_function_argument
 from advisor.rewrite.only_reader import check_only_reader
 from advisor.rewrite.splices import Splice
-from advisor.rewrite.syntax import LocatedCall, Source, find_all
+from advisor.rewrite.syntax import Source, find_all
 
 _POLICY_NAMES = frozenset(
     {"set_global_policy", "set_dtype_policy", "set_policy", "mixed_precision", "DTypePolicy", "dtype_policy"}
@@ -51,13 +52,13 @@ def splices_of(source: Source, edit: StepEdit) -> Iterator[Splice]:
     match edit:
         case SetCompileArgument():
             call = source.locate(Call("compile", "compile", edit.site, text=edit.text))
-            yield from _set_keyword(source, call, edit.name, edit.value, _MAX_POSITIONAL)
+            yield from set_keyword(source, call, edit.name, _text(edit.value), _MAX_POSITIONAL)
         case SetFitArgument():
             yield from _set_fit_argument(source, edit)
         case SetPolicy():
             yield _policy(source, edit.policy)
         case SetFunctionArgument():
-            yield from _decorated(source, edit)
+            yield from set_function_argument(source, edit)
         case SetBatchSize():
             yield _batch_size(source, edit)
         case DecorateFunction():
@@ -76,21 +77,7 @@ def _set_fit_argument(source: Source, edit: SetFitArgument) -> Iterator[Splice]:
     present = next((argument for argument in fit.arguments if argument.keyword == edit.name), None)
     if present is not None and source.text[present.start : present.end] != "None":
         raise CannotRewriteError(f"fit already sets {edit.name} (line {edit.site.line}).")
-    yield from _set_keyword(source, fit, edit.name, edit.value, _MAX_POSITIONAL_OF_FIT)
-
-
-def _set_keyword(source: Source, call: LocatedCall, name: str, value: Value, positional: int) -> Iterator[Splice]:
-    """Set an argument that is passed by name."""
-    if any(argument.star for argument in call.arguments):
-        raise CannotRewriteError(f"The arguments of {call.method} include * or **, which may contain {name}.")
-    if sum(argument.keyword is None for argument in call.arguments) > positional:
-        raise CannotRewriteError(f"{name} may be among the arguments of {call.method} that are passed by position.")
-    text = _text(value)
-    present = next((argument for argument in call.arguments if argument.keyword == name), None)
-    if present is not None:
-        yield Splice(present.start, present.end, text)
-    else:
-        yield from add_argument(source, call, f"{name}={text}")
+    yield from set_keyword(source, fit, edit.name, _text(edit.value), _MAX_POSITIONAL_OF_FIT)
 
 
 def _policy(source: Source, policy: str) -> Splice:
@@ -140,42 +127,6 @@ def _keras_names(source: Source, line: cst.CSTNode) -> Iterator[tuple[int, str]]
                 yield 0, name
             elif path == "tensorflow" and not num_bound:
                 yield 1, f"{name}.keras"
-
-
-def _decorated(source: Source, edit: SetFunctionArgument) -> Iterator[Splice]:
-    """Set an argument of the only decorator of a function."""
-    definitions = [
-        definition for definition in find_all(source.module, cst.FunctionDef) if definition.name.value == edit.function
-    ]
-    if len(definitions) != 1:
-        raise CannotRewriteError(f"The script defines {len(definitions)} functions with the name {edit.function}.")
-    decorators = definitions[0].decorators
-    if len(decorators) != 1:
-        raise CannotRewriteError(
-            f"{edit.function} has {len(decorators)} decorators, so it is unclear what is compiled."
-        )
-    decorator = decorators[0].decorator
-    is_call = isinstance(decorator, cst.Call)
-    name = decorator.func if isinstance(decorator, cst.Call) else decorator
-    if not _is_tf_function(source, name):
-        raise CannotRewriteError(f"{source.code(name)} does not show that {edit.function} is a tf.function.")
-    if not is_call:
-        end = source.outer_span(decorator)[1]
-        yield Splice(end, end, f"({edit.name}={_text(edit.value)})")
-        return
-    assert isinstance(decorator, cst.Call)
-    call = source.located(decorator, "tf.function")
-    for argument in call.arguments:
-        if argument.keyword in ("input_signature", "experimental_relax_shapes", edit.name):
-            raise CannotRewriteError(f"{source.code(decorator)} already sets {argument.keyword}.")
-    yield from _set_keyword(source, call, edit.name, edit.value, positional=0)
-
-
-def _is_tf_function(source: Source, name: cst.BaseExpression) -> bool:
-    """Whether an expression names `tf.function`."""
-    first, _, rest = (get_full_name_for_node(name) or "").partition(".")
-    path = source.names.path_of(first) if first else None
-    return path is not None and ".".join(filter(None, (path, rest))) == "tensorflow.function"
 
 
 def _batch_size(source: Source, edit: SetBatchSize) -> Splice:

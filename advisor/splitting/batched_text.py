@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from advisor.model.calls import BatchLine, Call
-from advisor.model.finding import VECTORIZED_MAP
+from advisor.model.edits import VECTORIZED_MAP
 from advisor.splitting.batch_pieces import Piece, Way, pieces_of
 from advisor.splitting.cannot_split import CannotSplitError
 from advisor.splitting.function_text import NEWLINE, FunctionText, first_line, function_of

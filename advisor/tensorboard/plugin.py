@@ -98,12 +98,12 @@ class TfDataPlugin(base_plugin.TBPlugin):
         return wrappers.Request.application(respond)
 
     def _runs(self, request: wrappers.Request) -> wrappers.Response:
-        found = self._finder.listing()
+        found_runs = self._finder.listing()
         listing = {
             "logdir": printable(self._finder.logdir),
-            "runs": [_row(run) for run in found.runs],
-            "notes": list(found.notes),
-            "problem": found.problem,
+            "runs": [_row(run) for run in found_runs.runs],
+            "notes": list(found_runs.notes),
+            "problem": found_runs.problem,
         }
         return http_util.Respond(request, listing, "application/json")
 

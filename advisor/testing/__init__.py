@@ -2,6 +2,7 @@
 
 from advisor.model.calls import AUTOTUNE
 from advisor.testing.expectations import Example, fires, silent
+from advisor.testing.function_texts import definition, line
 from advisor.testing.pipelines import cpu, gpu, op, pipeline, waiting_hosts
 from advisor.testing.simulated_run import SimulatedPipeline
 from advisor.testing.stages import (
@@ -33,11 +34,13 @@ __all__ = [
     "batch",
     "cache",
     "cpu",
+    "definition",
     "filter_",
     "fires",
     "flat_map",
     "gpu",
     "interleave",
+    "line",
     "map_",
     "op",
     "options",

@@ -94,7 +94,8 @@ def pipeline(
     if device is not None and analysis.verdict.steps is not None:
         statistics = device.statistics(analysis.verdict.steps.mean_ns)
         analysis = replace(analysis, statistics=statistics, device=statistics.device)
-    return replace(made, analysis=analysis, source=text)
+    texts = {FILE: text} if any(stage.definition is not None for stage in stages) else {}
+    return replace(made, analysis=replace(analysis, texts=texts), source=text)
 
 
 _COMPILE = 'model.compile(optimizer="adam", loss="mse")'

@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from advisor.model.calls import AUTOTUNE, INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Call, FunctionFacts, Scalar, Site
+from advisor.model.calls import (
+    AUTOTUNE,
+    INFINITE_CARDINALITY,
+    UNKNOWN_CARDINALITY,
+    BatchLine,
+    Call,
+    FunctionFacts,
+    Scalar,
+    Site,
+)
+from advisor.testing.function_texts import Definition
 
 FILE = "train.py"
 
@@ -57,6 +67,8 @@ class Stage:
     """Average number of finished elements that wait to be emitted."""
     spec: str = ""
     """Element spec as text; empty: that of the input, if the stage has no function and does not group elements, else unknown."""
+    definition: Definition | None = None
+    """The text of its function; None: the script does not show it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +131,11 @@ class Script:
         """id(stage) -> call."""
         self.reader: Site
         """Where the loop reads the dataset."""
+        self._functions: dict[int, FunctionFacts] = {}
+        """id(stage) -> facts about a function that the script defines, with their lines."""
         self._indent = ""
+        for stage in stages:
+            self._define(stage)
         if machine.making_ms is not None and machine.epochs > 1:
             self.lines.append(f"for epoch in range({machine.epochs}):")
             self._indent = "    "
@@ -154,6 +170,20 @@ class Script:
         return tuple(
             replace(call, identity="equal" if machine.makes_equal else str(number)) for number, call in enumerate(made)
         )
+
+    def _define(self, stage: Stage) -> None:
+        """Write the definition of the function of a stage, if it has one."""
+        if stage.definition is None or stage.function is None:
+            return
+        first = len(self.lines) + 1
+        head = f"def {stage.function.name}({stage.definition.parameters}):"
+        self.lines += [head, *(f"    {line.text}" for line in stage.definition.lines), "", ""]
+        lines = tuple(
+            BatchLine(number, line.called, dict.fromkeys(line.ops, 1), line.takes_batches)
+            for number, line in enumerate(stage.definition.lines, start=first + 1)
+        )
+        site = Site(FILE, first, 1, first + len(lines), 1)
+        self._functions[id(stage)] = replace(stage.function, site=site, batch_lines=lines)
 
     def _write(self, stage: Stage, elements: int, size: int) -> None:
         for name, value in stage.options:
@@ -217,7 +247,7 @@ class Script:
             inputs=inputs,
             arguments=arguments,
             explicit=tuple(name for name in arguments if stage.positional or name in dict(stage.arguments)),
-            function=stage.function,
+            function=self._functions.get(id(stage), stage.function),
             nested_in=nested_in,
             cardinality=elements,
             element_spec=stage.spec or (self.calls[-1].element_spec if inputs and _keeps_elements(stage) else ""),

@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from advisor.model.calls import AUTOTUNE, UNKNOWN_CARDINALITY, FunctionFacts, Scalar
 from advisor.model.state import CapturedResource
+from advisor.testing.function_texts import Definition
 from advisor.testing.simulated_script import Stage
 
 _NOTHING: Mapping[str, float] = MappingProxyType({})
@@ -89,6 +90,8 @@ def map_(
     waiting: float | None = None,
     uses_enclosing: bool = False,
     keeps_padding: bool | None = None,
+    ragged: Sequence[int] = (),
+    definition: Definition | None = None,
     spec: str = "",
     **arguments: Scalar,
 ) -> Stage:
@@ -117,10 +120,12 @@ def map_(
         waiting: Average number of finished elements that wait to be emitted.
         uses_enclosing: As in `FunctionFacts`; for a map inside a function.
         keeps_padding: As in `FunctionFacts`.
+        ragged: Components of its results that become ragged tensors if it is called with a batch.
+        definition: Its text (`definition(...)`), with its ops; None: the script does not show it.
         spec: Element spec of its results as text; empty if unknown.
         **arguments: Further arguments of the call.
     """
-    ops = (*ops, *op_shares, *fixed)
+    ops = (*ops, *op_shares, *fixed, *(definition.ops if definition is not None else ()))
     state_of = {"HashTableV2": ("static table", "LookupTableFindV2"), "VarHandleOp": ("variable", "ReadVariableOp")}
     resources = [state_of.get(resource_type, ("mutable table", "LookupTableFindV2")) for resource_type in captured]
     stateful_ops = [op for _, op in resources] + ["UnknownStatefulOp"] * stateful + list(effects)
@@ -140,6 +145,7 @@ def map_(
         unchanged=tuple(unchanged),
         uses_enclosing=uses_enclosing,
         keeps_padding=keeps_padding,
+        ragged_results=tuple(ragged),
     )
     return Stage(
         "map",
@@ -156,6 +162,7 @@ def map_(
         idle_share=idle_share,
         waiting=waiting,
         spec=spec,
+        definition=definition,
     )
 
 

@@ -18,7 +18,17 @@ from typing import TYPE_CHECKING
 from advisor.gate.base_revision import read_base
 from advisor.gate.baseline import BASELINE_NAME, Baseline, baseline_to_bytes, difference, read_baseline, shrink
 from advisor.gate.evaluate import Measured, evaluate
-from advisor.gate.new_findings import Found, NewFindings, findings_of, grown, most_of, new_findings
+from advisor.gate.new_findings import (
+    EditedCall,
+    Found,
+    NewFindings,
+    edited_calls,
+    findings_of,
+    grown,
+    most_of,
+    new_findings,
+    with_edited,
+)
 from advisor.model.budgets import DEFAULT_RATIO, FINDINGS, STEP_TIME, Budget, budgets_of, runs_of
 from advisor.model.check_result import BaselineEntry, BaselineUse, Check
 from advisor.model.errors import AdvisorError
@@ -126,8 +136,10 @@ def check(
         again = look_again(asked.request, texts, rules, settings, on_progress)
         known = entries if again.base is None else grown(entries, [findings_of(again.base)])
         seen = runs if again.head is None else [*runs, findings_of(again.head)]
-        confirmed = new_findings(seen, known, aggregation)
-        notes += [*again.notes, *_not_confirmed(new, confirmed, texts.revision)]
+        repeated = new_findings(seen, known, aggregation)
+        edited = edited_calls(known, seen)
+        confirmed = new_findings(seen, with_edited(known, edited), aggregation)
+        notes += [*again.notes, *_not_confirmed(new, repeated, texts.revision), *_edited(edited, repeated)]
         new = confirmed
     # most rules find nothing without steps, and that must not pass
     is_counted = bool(new.num_new) or all(map(_has_steps, reports))
@@ -187,6 +199,17 @@ def _not_confirmed(new: NewFindings, confirmed: NewFindings, revision: str) -> l
         f"{rule}{f' at {call}' if call else ''} is not in the baseline, but does not count: {revision} has it too, or a second "
         "run did not have it."
         for rule, call in dropped
+    ]
+
+
+def _edited(calls: Sequence[EditedCall], new: NewFindings) -> list[str]:
+    """Say which of the findings that would be new are known under another text of their call."""
+    would_be_new = {(finding.rule, finding.call) for finding in new.findings}
+    return [
+        f"{one.rule} at {one.after} is not in the baseline, but does not count: it was known at {one.before}, which is gone. "
+        "`advisor check --update-baseline` records the new text."
+        for one in calls
+        if (one.rule, one.after) in would_be_new
     ]
 
 

@@ -44,6 +44,7 @@ COST_NAMES = {
     "handoff_ns": "element to a thread and back",
     "copied_bytes_per_ns": "copying into a batch",
     "small_read_ns": "small read of a file",
+    "op_start_ns": "starting an op",
     "wakeup_ns": "waking a thread",
     "page_cache_bytes_per_ns": "reading from the page cache",
 }

@@ -27,11 +27,12 @@ from advisor.host.calibration.proof import LEAST_TRIAL_S
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.outcome import Report
 from advisor.model.termination import is_interrupt
+from advisor.model.untried import Why
 from advisor.predict.remade_calls import calls_with_lost_caches
 from advisor.predict.structure import consumed_call
 from advisor.prove.budget import check_budget
-from advisor.prove.end_to_end import EndToEnd
-from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult, interrupted
+from advisor.prove.early_ends import add_step
+from advisor.prove.greedy_loop import Attempt, LoopResult, interrupted, kept_of
 from advisor.prove.held_analysis import HeldAnalysis
 from advisor.prove.proposals import Proposals
 from advisor.prove.proved_text import with_proved_text
@@ -74,9 +75,13 @@ def fix(request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on
     """
     check_budget(request.budget_s)
     check_writable(request)
-    if request.is_pipeline_only or request.as_if is not None:
-        return PipelineFixing(request, rules, settings, on_progress).run()
-    return _ScriptFixing(request, rules, settings, on_progress).run()
+    is_alone = request.is_pipeline_only or request.as_if is not None
+    kind = PipelineFixing if is_alone else _ScriptFixing
+    try:
+        return kind(request, rules, settings, on_progress).run()
+    except AdvisorError as error:
+        add_step(error, request.commands)
+        raise
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,54 +114,68 @@ class _ScriptFixing(FixPhases):
         except OutOfTime:
             raise self._too_slow("measured") from None
         proposals = self._proposals_of(report)
+        try:
+            self._prove(report, proposals, analysis, startup_s_of(report, began_ns))
+        except KeyboardInterrupt as error:
+            if not is_interrupt(error):
+                raise
+            self._loop_result = kept_of(error, self._loop_result)
+        return self._conclude(report, proposals, self._loop_result, self._whole)
+
+    def _prove(self, report: Report, proposals: Proposals, analysis: HeldAnalysis, startup_s: float) -> None:
+        """Try the proposed fixes and prove what is kept; `_loop_result` and `_whole` hold what is known at any time."""
         candidates = self._candidates(report, proposals)
         if not candidates:
-            return self._conclude(report, proposals, LoopResult(), None)
+            return
         script = self._request.script
         capture_request = CaptureRequest(
             Path("unused"), script.path, script.module, script.args,
             self._settings.steps, self._settings.warmup, self._settings.seconds, in_place=script.in_place,
         )  # fmt: skip
-        startup_s = startup_s_of(report, began_ns)
         whole = WholeScript(capture_request, report.analysis, proposals, startup_s, self._budget.end, self._on_progress)
-        loop = LoopResult()
         if not all(finding.is_of_step for finding in candidates):
             least_s = startup_s + _LEAST_TRIALS * LEAST_TRIAL_S.value if self._request.trials_s is not None else None
             pipeline_end = self._budget.pipeline_end(whole.seconds_to_reserve(candidates, least_s), startup_s)
             no_time = self._budget.why_no_trial(pipeline_end, startup_s)
             if no_time:
-                return self._conclude(report, proposals, LoopResult(stopped_because=no_time), None)
+                missing_s = self._budget.least_s(startup_s) - self._budget.seconds
+                self._loop_result = LoopResult(
+                    stopped_because=no_time, why=Why.NO_TIME, untried=tuple(candidates), missing_s=max(0.0, missing_s)
+                )
+                return
             ends = _Ends(self._budget.trials_end(pipeline_end, startup_s), pipeline_end, self._budget.end - startup_s)
             with self._phase("trials"):
-                loop = self._try_on_dataset(report, proposals, ends, analysis, whole)
-            if loop.is_interrupted:
-                return self._conclude(report, proposals, loop, None)
+                self._loop_result = self._try_on_dataset(report, proposals, ends, analysis, whole)
+            if self._loop_result.is_interrupted:
+                return
         analysis.end()  # its memory and its accelerator are needed
-        loop = replace(loop, attempts=(*loop.attempts, *to_be_tried(candidates)))
+        waiting = to_be_tried(candidates)
+        self._loop_result = replace(self._loop_result, attempts=(*self._loop_result.attempts, *waiting))
         has_step = any(finding.is_of_step for finding in candidates)  # measured with seeds, and so in runs of their own
         check = whole.text_check = self._text_check(report, None if has_step else whole.window_of)
-        with self._phase("whole script"):
-            loop, proved = self._prove_on_script(loop, proposals, check, whole)
+        try:
+            with self._phase("whole script"):
+                self._prove_on_script(proposals, check, whole)
+        finally:
             self._runs += whole.runs + check.runs
-        self._notes += whole.notes
-        return self._conclude(report, proposals, loop, proved)
+            self._notes += whole.notes
 
-    def _prove_on_script(
-        self, loop: LoopResult, proposals: Proposals, check: TextCheck, whole: WholeScript
-    ) -> tuple[LoopResult, EndToEnd | None]:
+    def _prove_on_script(self, proposals: Proposals, check: TextCheck, whole: WholeScript) -> None:
         """Check the changed text, and measure the whole script; Ctrl-C keeps what was proved until then."""
         try:
-            loop = with_proved_text(loop, proposals, check, self._notes.append)
-            loop, proved = prove_on_script(loop, whole, proposals.is_asked)
-            if loop.is_interrupted:
-                return loop, None
-            measured = loop.kept
-            loop = with_proved_text(loop, proposals, check, self._notes.append)
-            return loop, proved if loop.kept == measured else None
+            self._loop_result = with_proved_text(self._loop_result, proposals, check, self._notes.append)
+            self._loop_result, self._whole = prove_on_script(self._loop_result, whole, proposals.is_asked)
+            if self._loop_result.is_interrupted:
+                return
+            measured = self._loop_result.kept
+            self._loop_result = with_proved_text(self._loop_result, proposals, check, self._notes.append)
+            if self._loop_result.kept != measured:
+                self._whole = None
         except KeyboardInterrupt as error:
             if not is_interrupt(error):
                 raise
-            return interrupted(loop, "before the changed text was checked"), None
+            when = "before the changed text was checked"
+            self._loop_result = interrupted(self._loop_result, when, Why.INTERRUPTED_SCRIPT)
 
     def _try_on_dataset(
         self, report: Report, proposals: Proposals, ends: _Ends, analysis: HeldAnalysis, whole: WholeScript
@@ -168,7 +187,6 @@ class _ScriptFixing(FixPhases):
         """
         main = report.analysis.main
         consumed = consumed_call(report.analysis, main) if main is not None else None
-        loop = LoopResult()
         if consumed is None:
             return self._all_refused(report, proposals, "The call that creates the consumed dataset is unknown.")
         try:
@@ -187,24 +205,26 @@ class _ScriptFixing(FixPhases):
                     return self._all_refused(report, proposals, str(error))
                 if ends.trials < ends.pipeline:
                     session.trials_end = ends.trials
-                loop = self._loop(session, report, proposals, ends.trials, self._limits(report, whole))
+                loop = self._try_fixes(session, report, proposals, ends.trials, self._limits(report, whole))
+                self._loop_result = loop
+                if loop.why is Why.PROCESS_ENDED:
+                    return loop
                 loop = self._with_cheapest(session, loop, report, proposals, ends.pipeline)
+                self._loop_result = loop
                 self._read_calls(session, loop, proposals)
-                return loop
-        except LoopInterrupted as stop:
-            return stop.result
         except KeyboardInterrupt as error:
             if not is_interrupt(error):
                 raise
-            return interrupted(loop, "before all changes were tried")
+            return kept_of(error, self._loop_result)
+        return self._loop_result
 
     def _limits(self, report: Report, whole: WholeScript) -> SearchLimits:
         return SearchLimits(
             is_enough=partial(is_enough, report.analysis),
             gain_left=partial(gain_left, report.analysis),
             needs_total=lambda edits: whole.window_of(edits) is None,
-            more_time=f"`{self._request.command('--budget', self._budget.longer)}` allows more.",
-            try_small=f"`{self._request.command('--pipeline-only')}` tries everything.",
+            more_time=f"`{self._commands.longer()}` allows more.",
+            try_small=f"`{self._commands.pipeline_only()}` tries everything.",
         )
 
     def _all_refused(self, report: Report, proposals: Proposals, why: str) -> LoopResult:

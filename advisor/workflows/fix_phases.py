@@ -18,10 +18,12 @@ from advisor.host.calibration.proof import LEAST_TRIAL_S
 from advisor.host.file_clock import file_time_ns
 from advisor.model.call_graph import CallGraph
 from advisor.model.calls import Call
-from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit, Finding, Safety
+from advisor.model.edits import Edit
+from advisor.model.errors import AdvisorError, OutOfTime
+from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.units import NS_PER_S, format_ns
+from advisor.model.untried import Why
 from advisor.prove.budget import Budget
 from advisor.prove.carried_state import with_state_of
 from advisor.prove.end_to_end import EndToEnd
@@ -35,6 +37,7 @@ from advisor.prove.proposals import Proposals
 from advisor.prove.script_windows import ScriptWindow
 from advisor.prove.search_limits import SearchLimits
 from advisor.prove.text_check import TextCheck
+from advisor.prove.trial.trial_result import REFUSED
 from advisor.rewrite.apply.writable import uncommitted
 from advisor.rewrite.fix_plan import is_seeded
 from advisor.rewrite.patch import CannotRewrite, Patch
@@ -56,6 +59,12 @@ class FixPhases:
         self, request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, on_progress: OnProgress
     ) -> None:
         self._request, self._rules, self._settings, self._on_progress = request, rules, settings, on_progress
+        self._commands = request.commands
+        self._loop_result = LoopResult()
+        """What was tried and kept until now."""
+        self._proposed: list[Finding] = []
+        self._whole: EndToEnd | None = None
+        """What the whole script has shown until now."""
         self._budget = Budget(request.budget_s, time.monotonic(), trials_s=request.trials_s)
         self._began_ns = file_time_ns()
         self._runs = self._runs_of_session = 0
@@ -86,7 +95,7 @@ class FixPhases:
             AdvisorError: All of them change files that cannot be written.
         """
         self._on_progress(Progress(RESULT, text=report.analysis.verdict.sentence))
-        candidates = proposals.propose(report, ())
+        candidates = self._proposed = proposals.propose(report, ())
         if candidates:
             titles = "; ".join(finding.title for finding in candidates)
             self._on_progress(Progress(RESULT, text=f"To be tried: {titles}."))
@@ -122,7 +131,7 @@ class FixPhases:
             lost=lost, as_if_step_ns=as_if_step_ns, analysed=analysed,
         )  # fmt: skip
 
-    def _loop(
+    def _try_fixes(
         self, session: ProofSession, report: Report, proposals: Proposals, deadline: float, limits: SearchLimits
     ) -> LoopResult:
         return prove_fixes(
@@ -180,11 +189,11 @@ class FixPhases:
         self._written = session.written_files
         self._notes += session.notes
 
-    def _too_slow(self, phase: str) -> AdvisorError:
+    def _too_slow(self, phase: str) -> OutOfTime:
         script = self._request.script
         name = f"-m {script.module}" if script.path is None else str(script.path)
         budget = format_ns(self._request.budget_s * NS_PER_S)
-        return AdvisorError(
+        return OutOfTime(
             f"{name} was stopped and nothing was tried: it was not {phase} before --budget {budget} was used up. Allow more time."
         )
 
@@ -205,6 +214,11 @@ class FixPhases:
             whole: The measurement of the whole script; None if there is none.
             waits: Input wait of imagined steps, before and after.
         """
+        self._request.on_concluding()  # from here on, Ctrl-C must not lose what minutes have shown
+        tried = [attempt.finding for attempt in loop.attempts]
+        if loop.is_interrupted and not loop.untried:
+            untried = [finding for finding in self._proposed if finding.as_proposed not in _as_proposed(tried)]
+            loop = replace(loop, untried=tuple(untried))
         patch = proposals.patch(loop.kept) if loop.kept else Patch()
         if isinstance(patch, CannotRewrite):
             self._notes.append(patch.reason)
@@ -227,14 +241,22 @@ class FixPhases:
             diff=patch.diff,
             is_applied=is_applied,
             calls={call.id: call for call in report.analysis.calls},
-            left_out=proposals.left_out([attempt.finding for attempt in loop.attempts]),
+            left_out=proposals.left_out(tried),
+            commands=self._commands,
+            not_tried=proposals.not_tried(tried),
             written_files=self._written,
             notes=tuple(self._notes),
             waits=waits,
             phases=self._times.phases,
         )
         proved = patch if is_applied else Patch()
-        return FixResult(report_of(report, loop, whole, about), proved, changed, loop.is_interrupted)
+        is_dead = loop.why is Why.PROCESS_ENDED and all(attempt.trial.verdict == REFUSED for attempt in loop.attempts)
+        problem = loop.stopped_because if is_dead and whole is None else ""
+        return FixResult(report_of(report, loop, whole, about), proved, changed, loop.is_interrupted, problem)
+
+
+def _as_proposed(findings: Sequence[Finding]) -> list[Finding]:
+    return [finding.as_proposed for finding in findings]
 
 
 def of_pipeline(proposals: Proposals, report: Report, kept: Sequence[Finding]) -> list[Finding]:

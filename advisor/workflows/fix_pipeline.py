@@ -16,8 +16,10 @@ from pathlib import Path
 from advisor.model.errors import AdvisorError, OutOfTime
 from advisor.model.outcome import Report
 from advisor.model.run_folder import new_run_folder
+from advisor.model.termination import is_interrupt
 from advisor.model.units import format_ns
-from advisor.prove.greedy_loop import LoopInterrupted, LoopResult, edits_of
+from advisor.model.untried import Why
+from advisor.prove.greedy_loop import LoopResult, edits_of, interrupted, kept_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
 from advisor.prove.proved_text import with_proved_text
@@ -33,6 +35,9 @@ from advisor.workflows.fix_request import FixResult
 class PipelineFixing(FixPhases):
     """One run of `fix` on the pipeline alone."""
 
+    _wait_after: float | None = None
+    """The share of the imagined steps that is waiting with all kept changes; None if it is not measured."""
+
     def run(self) -> FixResult:
         """Analyse the pipeline alone, in the same run that tries the fixes; the training never runs."""
         script = self._request.script
@@ -45,7 +50,8 @@ class PipelineFixing(FixPhases):
             step = self._imagined_step()
             step_ns = step.step_ns
             session = self._session(Path(folder), step.consumed, step.calls, deadline, as_if_step_ns=step_ns)
-            wait_after: float | None = None
+            report: Report | None = None
+            proposals: Proposals | None = None
             try:
                 with ExitStack() as stack:
                     with self._phase("analysis"):
@@ -60,32 +66,49 @@ class PipelineFixing(FixPhases):
                         calibrate_run(run_folder, deadline, self._on_progress)
                         report = analyze_run(run_folder, self._rules, self._settings)
                     proposals = self._proposals_of(report)
-                    if not self._candidates(report, proposals):
-                        loop = LoopResult()
-                    else:
+                    if self._candidates(report, proposals):
                         with self._phase("trials"):
-                            loop = self._loop(session, report, proposals, deadline, self._limits(report))
-                            loop = self._with_cheapest(session, loop, report, proposals, deadline)
-                            self._read_calls(session, loop, proposals)
-                            wait_after = self._wait_at_the_end(session, loop, proposals) if step_ns else None
-            except LoopInterrupted as stop:
-                loop = stop.result
+                            self._try_all(session, report, proposals, step_ns)
+            except KeyboardInterrupt as error:
+                if not is_interrupt(error) or report is None or proposals is None:
+                    raise
+                self._loop_result = kept_of(error, self._loop_result)
             self._collect_facts(session)
-            check = self._text_check(report)
-            if not loop.is_interrupted:
-                with self._phase("check of the changed text"):
-                    loop = with_proved_text(loop, proposals, check, self._notes.append)
-                    self._runs += check.runs
+            self._check_text(report, proposals)
             self._notes.append(
                 f"The training was not run: a wait of {format_ns(step_ns)}, which takes no core, replaced each step."
                 if step_ns
                 else "The training was not run: the report covers the pipeline alone, which may not be what limits the training."
             )
-            waits = (report.analysis.verdict.input_wait_share, wait_after) if step_ns else (None, None)
-            return self._conclude(report, proposals, loop, None, waits)
+            waits = (report.analysis.verdict.input_wait_share, self._wait_after) if step_ns else (None, None)
+            return self._conclude(report, proposals, self._loop_result, None, waits)
+
+    def _try_all(self, session: ProofSession, report: Report, proposals: Proposals, step_ns: int) -> None:
+        """Try the proposed fixes; `_loop_result` holds what is known at any time."""
+        deadline = self._budget.end
+        self._loop_result = self._try_fixes(session, report, proposals, deadline, self._limits(report))
+        if self._loop_result.why is Why.PROCESS_ENDED:
+            return
+        self._loop_result = self._with_cheapest(session, self._loop_result, report, proposals, deadline)
+        self._read_calls(session, self._loop_result, proposals)
+        self._wait_after = self._wait_at_the_end(session, self._loop_result, proposals) if step_ns else None
+
+    def _check_text(self, report: Report, proposals: Proposals) -> None:
+        """Check the changed text; Ctrl-C keeps what was proved until then."""
+        if self._loop_result.is_interrupted:
+            return
+        check = self._text_check(report)
+        try:
+            with self._phase("check of the changed text"):
+                self._loop_result = with_proved_text(self._loop_result, proposals, check, self._notes.append)
+        except KeyboardInterrupt as error:
+            if not is_interrupt(error):
+                raise
+            self._loop_result = interrupted(self._loop_result, "before the changed text was checked")
+        self._runs += check.runs
 
     def _limits(self, report: Report) -> SearchLimits:
-        more_time = f"--budget {self._budget.longer} allows more."
+        more_time = f"`{self._commands.longer()}` allows more."
         if self._request.is_pipeline_only:
             return SearchLimits(more_time=more_time)
         return SearchLimits(partial(is_enough, report.analysis), more_time=more_time)

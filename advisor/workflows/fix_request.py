@@ -5,7 +5,7 @@ In: nothing.  Out: `FixRequest`, `FixResult`, and what is said and checked befor
 
 from __future__ import annotations
 
-import shlex
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from advisor.host.calibration.proof import DEFAULT_BUDGET_S
 from advisor.model.errors import AdvisorError
 from advisor.model.outcome import Report
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
+from advisor.prove.script_commands import ScriptCommands
 from advisor.rewrite.apply.writable import early_obstacle
 from advisor.rewrite.patch import Patch
 from advisor.workflows.analyze import Request
@@ -37,14 +38,33 @@ class FixRequest:
     """Proved changes will be written, so changes to unwritable files are not tried."""
     as_if: AsIf | None = None
     """An imagined training step, which the pipeline is to feed; implies `is_pipeline_only`."""
+    on_concluding: Callable[[], None] = lambda: None
+    """Called once nothing is run any more: what follows is the report."""
 
-    def command(self, *options: str) -> str:
-        """Return the command for the same script and changes, with other options."""
-        script = self.script
-        target = ["-m", script.module] if script.module else [str(script.path)]
-        permitted = [word for level in script.allow for word in ("--allow", level)]
-        only = [word for rule in self.only for word in ("--only", rule)]
-        return shlex.join(["advisor", "fix", *options, *permitted, *only, *target, *script.args])
+    @property
+    def commands(self) -> ScriptCommands:
+        """The commands for the same script."""
+        script, as_if = self.script, self.as_if
+        mode: tuple[str, ...] = ("--pipeline-only",) if self.is_pipeline_only else ()
+        if as_if is not None:
+            is_timed = as_if.step_s is not None
+            value = as_if.step_s if is_timed else as_if.speedup
+            mode = ("--as-if-step" if is_timed else "--as-if-speedup", _plain(value))
+        window = {"--steps": script.steps, "--warmup": script.warmup, "--seconds": script.seconds}
+        words = [word for name, value in window.items() if value is not None for word in (name, _plain(value))]
+        return ScriptCommands(
+            script.path,
+            script.module,
+            script.args,
+            tuple(script.allow),
+            self.only,
+            tuple(script.rule_directories),
+            tuple([*words, "--in-place"] if script.in_place else words),
+            mode,
+            self.budget_s,
+            is_budget_given=self.trials_s is None,
+            is_to_be_written=self.is_to_be_written,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +78,8 @@ class FixResult:
     """A file of the patch that changed after the script was started and so differs from what was measured."""
     is_interrupted: bool = False
     """Ctrl-C ended the proof: the report holds what was found until then."""
+    problem: str = ""
+    """Why nothing at all could be measured, if the process of the trials died; empty otherwise."""
 
 
 def announcement(request: FixRequest) -> str:
@@ -87,3 +109,8 @@ def check_writable(request: FixRequest) -> None:
         raise AdvisorError(
             f"{obstacle}, so nothing was run: --write could not write it. Without --write, changes are tried and shown."
         )
+
+
+def _plain(value: float | None) -> str:
+    """A number as an option's value, without an exponent."""
+    return f"{value or 0:.9f}".rstrip("0").rstrip(".")

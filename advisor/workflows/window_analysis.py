@@ -60,11 +60,11 @@ class WindowAnalysis:
 
     def finished(self) -> list[tuple[LiveWindow, WindowFinding]]:
         """Return the windows that have been analysed since the last call, oldest first."""
-        found = []
+        windows = []
         with contextlib.suppress(queue.Empty):
             while True:
-                found.append(self._done.get_nowait())
-        return found
+                windows.append(self._done.get_nowait())
+        return windows
 
     def wait(self, seconds: float) -> None:
         """Wait until all windows have been analysed. None may be added afterwards.

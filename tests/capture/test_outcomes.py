@@ -257,6 +257,49 @@ print("never")
 
 @pytest.mark.long
 @pytest.mark.tensorflow
+def test_iterators_are_destroyed_before_the_interpreter_of_a_stopped_script_ends(watch):
+    """Later, no thread of TensorFlow can enter Python any more, and a destructor that waits for one would wait for ever."""
+    run = watch(
+        """
+        import atexit, time
+        import tensorflow as tf
+
+        def numbers():
+            try:
+                while True:
+                    time.sleep(0.01)
+                    yield 1
+            finally:
+                print("generator closed", flush=True)
+
+        dataset = tf.data.Dataset.from_generator(numbers, output_signature=tf.TensorSpec((), tf.int64))
+        iterator = iter(dataset.prefetch(2))
+        atexit.register(lambda: print("exit handler reads", int(next(iterator))))
+        while True:
+            next(iterator)
+    """,
+        steps=20,
+        warmup=5,
+    )
+    assert run.recording.script_exit.kind == "stopped"
+    assert run.out == "exit handler reads 1\ngenerator closed\n"
+
+
+@pytest.mark.long
+@pytest.mark.tensorflow
+def test_an_interpreter_that_does_not_end_is_ended(watch):
+    """The alarm is sent at once here, in place of a minute after the script was stopped."""
+    run = watch(
+        LOOP + "import atexit, os, signal\natexit.register(os.kill, os.getpid(), signal.SIGALRM)\nloop(60)\n",
+        steps=20,
+        warmup=5,
+    )
+    assert run.recording.script_exit.kind == "stopped" and run.recording.window.steps == 20
+    assert "The script did not end within 60 s of being stopped, so its process was ended." in run.recording.warnings
+
+
+@pytest.mark.long
+@pytest.mark.tensorflow
 def test_to_end_lets_the_script_finish(watch):
     run = watch(LOOP + "loop(6)\nprint('end')\n", to_end=True, steps=20, warmup=5)
     assert run.out == "end\n" and run.recording.script_exit.kind == "finished"

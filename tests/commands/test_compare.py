@@ -1,4 +1,4 @@
-"""`advisor compare` on recorded runs, and on two scripts run by turns."""
+"""`advisor compare` on recorded runs, and on two scripts whose runs are interleaved."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ for batch in data:
 RULE = '''"""A rule that always proposes one change of the training step."""
 from dataclasses import dataclass
 from typing import ClassVar
-from advisor.model.finding import SetFunctionArgument
+from advisor.model.edits import (SetFunctionArgument)
 from advisor.rule import *
 
 @dataclass(frozen=True, kw_only=True)
@@ -166,6 +166,30 @@ def test_a_function_that_is_traced_for_every_shape(project, validate):
     outcome, details = outcome_of(report)
     assert outcome["verdict"] in ("faster", "same", "slower"), err
     assert details["loss"]["relative"] < 0.05
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["@tf.function", "tf.function(train_step)"])
+def test_the_step_of_a_loop_is_compiled_by_xla_and_judged(how, project, validate):
+    """The function that ran in the steps and took a gradient gets the argument; whether it helps is measured."""
+    text, changed = LOOP.replace("8 + x % 4096", "8"), "+@tf.function(jit_compile=True)"
+    if how != "@tf.function":
+        text = text.replace("@tf.function\n", "").replace("for batch", f"step = {how}\nfor batch")
+        text, changed = (
+            text.replace("    train_step(batch)", "    step(batch)"),
+            "+step = tf.function(train_step, jit_compile=True)",
+        )
+    report, err = fix(project, text, 'graph_step_edit(analysis, "jit_compile", True)[0]', "--write")
+    validate(report)
+    outcome, details = outcome_of(report)
+    assert outcome["verdict"] in ("faster", "same", "slower"), err
+    assert details["loss"]["relative"] < 0.05
+    if outcome["applied"]:
+        assert changed in report["proof"]["diff"]
+        subprocess.run([sys.executable, "-m", "advisor", "fix", "--undo", "train.py"], cwd=project, check=True)
+    else:
+        assert [entry["rule"] for entry in report["rejected"]] == ["planted"]
+    assert (project / "train.py").read_text() == text
 
 
 @pytest.mark.timed

@@ -9,7 +9,8 @@ import pytest
 
 from advisor.commands.fix import command
 from advisor.engine.permissions import permission_sentence
-from advisor.model.finding import Finding, Fix, InsertAfter, Safety
+from advisor.model.edits import InsertAfter
+from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.settings import Settings
 from advisor.testing import batch, map_, pipeline, source

@@ -11,7 +11,8 @@ from typing import ClassVar
 import pytest
 
 from advisor.engine import LoadedRule, load_rules, run_rules
-from advisor.model.finding import Code, Evidence, Fix, InsertAfter, MoveAfter, Prediction, Safety, SetArgument
+from advisor.model.edits import Code, InsertAfter, MoveAfter, SetArgument
+from advisor.model.finding import Evidence, Fix, Prediction, Safety
 from advisor.model.settings import Settings
 from advisor.rule import Note, Rule
 from advisor.testing import AUTOTUNE, batch, map_, pipeline, prefetch, source

@@ -63,7 +63,7 @@ class Profile:
         return HostTrace("host", "", tuple(threads), tuple(labels), dict(self.iterators))
 
 
-def map_behind_prefetch(
+def map_after_prefetch(
     *, map_us: int, range_us: int, train_us: int = 0, steps: int = 20, first_id: int = 2**63 + 5
 ) -> Profile:
     """`range -> map -> prefetch`, one worker thread that makes one element after the other, and a consumer."""

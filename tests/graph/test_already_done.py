@@ -32,6 +32,18 @@ def test_two_branches_of_the_same_calls_are_told_once() -> None:
     assert already_done(branches) == ("runs map (train.py:148) in parallel (ParallelMapV2)",)
 
 
+def test_branches_for_which_autotune_chose_different_numbers_are_told_once() -> None:
+    branches = [
+        iterator(number, "ParallelMapV2", AUTOMATIC, is_autotuned=True, parallelism=number) for number in (4, 2, 4)
+    ]
+    other = Call("tfadv_4", "map", Site("/home/me/train.py", 150, 5, 150, 20))
+    branches.append(iterator(9, "ParallelMapV2", other, is_autotuned=True, parallelism=9))
+    assert already_done(branches) == (
+        "runs map (train.py:148) in parallel (ParallelMapV2, AUTOTUNE chose 2 and 4)",
+        "runs map (train.py:150) in parallel (ParallelMapV2, AUTOTUNE chose 9)",
+    )
+
+
 def test_the_bottleneck_has_the_wait_of_all_iterators_of_its_call() -> None:
     """Two branches with a third of the wait each are more than another call with 34 %."""
     other = Call("tfadv_4", "map", Site("/home/me/train.py", 150, 5, 150, 20))

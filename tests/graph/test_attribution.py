@@ -10,7 +10,7 @@ from advisor.graph import analyse
 from advisor.model.pipeline import Pipeline
 from advisor.model.trace import Trace
 from tests.effort import examples
-from tests.graph.simulated import Profile, map_behind_prefetch
+from tests.graph.simulated import Profile, map_after_prefetch
 
 
 def pipeline_of(profile: Profile) -> Pipeline:
@@ -24,14 +24,14 @@ def blame(pipeline: Pipeline) -> dict[str, float]:
 
 
 def test_wait_on_a_prefetch_is_blamed_on_what_its_worker_does() -> None:
-    shares = blame(pipeline_of(map_behind_prefetch(map_us=900, range_us=100)))
+    shares = blame(pipeline_of(map_after_prefetch(map_us=900, range_us=100)))
     assert shares["Map"] == pytest.approx(0.9, abs=0.02)
     assert shares["Range"] == pytest.approx(0.1, abs=0.02)
     assert shares["Prefetch"] == pytest.approx(0, abs=0.01)
 
 
 def test_bottleneck_is_the_map_though_the_classic_path_ends_at_the_prefetch() -> None:
-    pipeline = pipeline_of(map_behind_prefetch(map_us=900, range_us=100))
+    pipeline = pipeline_of(map_after_prefetch(map_us=900, range_us=100))
     assert pipeline.bottleneck is not None
     assert pipeline.iterator(pipeline.bottleneck.iterator_id).name == "Map"
     assert pipeline.bottleneck.classic_iterator_id is not None
@@ -45,19 +45,19 @@ def test_bottleneck_is_the_map_though_the_classic_path_ends_at_the_prefetch() ->
     map_us=st.integers(1, 2000), range_us=st.integers(1, 2000), train_us=st.integers(0, 3000), steps=st.integers(4, 40)
 )
 def test_blame_adds_up_to_the_measured_wait(map_us: int, range_us: int, train_us: int, steps: int) -> None:
-    pipeline = pipeline_of(map_behind_prefetch(map_us=map_us, range_us=range_us, train_us=train_us, steps=steps))
+    pipeline = pipeline_of(map_after_prefetch(map_us=map_us, range_us=range_us, train_us=train_us, steps=steps))
     assert sum(it.blame_ns for it in pipeline.iterators) == pytest.approx(pipeline.wait_ns, rel=1e-6, abs=10)
     assert sum(it.blame_share for it in pipeline.iterators) == pytest.approx(1)
 
 
 def test_a_consumer_that_is_slower_than_the_pipeline_waits_for_nothing() -> None:
-    analysis = analyse(Trace((map_behind_prefetch(map_us=90, range_us=10, train_us=5000).host(),)), None, "made up")
+    analysis = analyse(Trace((map_after_prefetch(map_us=90, range_us=10, train_us=5000).host(),)), None, "made up")
     assert not analysis.verdict.is_input_bound
     assert analysis.verdict.level == "none"
 
 
 def test_function_work_and_ops_belong_to_the_map() -> None:
-    pipeline = pipeline_of(map_behind_prefetch(map_us=900, range_us=100))
+    pipeline = pipeline_of(map_after_prefetch(map_us=900, range_us=100))
     map_ = next(it for it in pipeline.iterators if it.name == "Map")
     assert map_.function_ns == 20 * 900_000
     assert [(op.op, op.count, op.total_ns) for op in map_.ops] == [("DecodeJpeg", 20, 20 * 900_000)]
@@ -140,8 +140,8 @@ def test_saturated_slots_share_the_blame_with_their_input_by_what_each_removal_w
 
 
 def test_epochs_are_one_pipeline_and_the_gap_between_them_is_no_step() -> None:
-    profile = map_behind_prefetch(map_us=900, range_us=100, steps=10)
-    second = map_behind_prefetch(map_us=900, range_us=100, steps=10, first_id=2**63 + 500)
+    profile = map_after_prefetch(map_us=900, range_us=100, steps=10)
+    second = map_after_prefetch(map_us=900, range_us=100, steps=10, first_id=2**63 + 500)
     late = 1_000_000
     profile.iterators.update(second.iterators)
     for name, rows in second.threads.items():
@@ -158,8 +158,8 @@ def test_epochs_are_one_pipeline_and_the_gap_between_them_is_no_step() -> None:
 
 def test_steps_whose_producers_were_lost_are_left_out_and_told() -> None:
     """Of the first epoch only the consumer's events are there, as TensorFlow 2.16 writes it."""
-    profile = map_behind_prefetch(map_us=900, range_us=100, steps=20)
-    lost = map_behind_prefetch(map_us=900, range_us=100, steps=20, first_id=2**63 + 500)
+    profile = map_after_prefetch(map_us=900, range_us=100, steps=20)
+    lost = map_after_prefetch(map_us=900, range_us=100, steps=20, first_id=2**63 + 500)
     profile.iterators.update({i: facts for i, facts in lost.iterators.items() if facts.long_name.count("::") <= 2})
     early = [(a - 10**9, b - 10**9, k, label, key, link) for a, b, k, label, key, link in lost.threads["python"]]
     profile.threads["python"] = early + profile.threads["python"]

@@ -23,11 +23,13 @@ PROFILED = Pipeline(
 )
 
 
-def recording(plain_ms: float, profiled_ms: float, plain_wait_ms: float | None, profiled_wait_ms: float) -> Recording:
-    """40 plain steps, a gap, 20 profiled ones."""
+def recording(
+    unprofiled_ms: float, profiled_ms: float, unprofiled_wait_ms: float | None, profiled_wait_ms: float
+) -> Recording:
+    """40 unprofiled steps, a gap, 20 profiled ones."""
     starts, ends, waits = [], [], []
     now = 1_000 * MS
-    for count, step, wait in ((40, plain_ms, plain_wait_ms), (20, profiled_ms, profiled_wait_ms)):
+    for count, step, wait in ((40, unprofiled_ms, unprofiled_wait_ms), (20, profiled_ms, profiled_wait_ms)):
         for _ in range(count):
             starts.append(now)
             now += int(step * MS)
@@ -35,7 +37,7 @@ def recording(plain_ms: float, profiled_ms: float, plain_wait_ms: float | None, 
             waits.append(int((wait or 0) * MS))
         now += 5 * MS
     window = Window(starts[40], ends[59], 5, 20, "stable", starts[0], ends[39], 40)
-    series = StepSeries("c0", tuple(starts), tuple(waits) if plain_wait_ms is not None else (), tuple(ends))
+    series = StepSeries("c0", tuple(starts), tuple(waits) if unprofiled_wait_ms is not None else (), tuple(ends))
     return Recording(
         target="train.py",
         host=Host("h", 2.0, 2, 8 << 30, 4 << 30),
@@ -46,7 +48,7 @@ def recording(plain_ms: float, profiled_ms: float, plain_wait_ms: float | None, 
     )
 
 
-def test_the_printed_step_is_the_plain_one():
+def test_the_printed_step_is_the_unprofiled_one():
     pipeline, overhead = use_unprofiled_steps(PROFILED, recording(10, 30, 5, 24))
     assert pipeline.steps is not None and (pipeline.steps.count, pipeline.steps.median_ns) == (40, 10 * MS)
     assert pipeline.wait_share == pytest.approx(0.5), "measured, not the 80 % under the profiler"
@@ -65,7 +67,7 @@ def test_marked_steps_are_used_unless_they_are_too_few(profiled, count):
 
 def test_what_python_does_around_an_iterator_is_no_wait():
     """Under the profiler `next` takes 25.5 ms where the iterator takes 24, and all of a step three times as long: a third of the
-    1.5 ms is taken off the plain wait too."""
+    1.5 ms is taken off the unprofiled wait too."""
     pipeline, _ = use_unprofiled_steps(PROFILED, recording(10, 30, 5, 25.5))
     assert pipeline.wait_share == pytest.approx(0.45)
     hidden, _ = use_unprofiled_steps(PROFILED, recording(10, 30, 0.4, 25.5))
@@ -90,7 +92,7 @@ def test_without_waits_and_with_a_profiler_that_costs_nothing_the_share_is_kept(
     assert pipeline.wait_share == pytest.approx(0.8, abs=1e-6)
 
 
-def test_too_few_plain_steps_change_nothing():
+def test_too_few_unprofiled_steps_change_nothing():
     few = recording(10, 30, 5, 24)
     assert few.window is not None
     window = replace(few.window, plain_end_ns=few.window.plain_start_ns + 25 * MS)
@@ -99,13 +101,15 @@ def test_too_few_plain_steps_change_nothing():
     assert use_unprofiled_steps(PROFILED, replace(few, window=window)) == (PROFILED, None)
 
 
-def slow_recording(waits_ms: tuple[float, ...] | None, *, plain: slice = slice(3, 6), profiled: int = 6) -> Recording:
+def slow_recording(
+    waits_ms: tuple[float, ...] | None, *, unprofiled: slice = slice(3, 6), profiled: int = 6
+) -> Recording:
     """Steps of 20 s: the profile holds one of them and its request, which lasts 5 s, and so no step between two requests."""
     starts = [1_000 * MS + number * 20_000 * MS for number in range(7)]
     ends = [start + 20_000 * MS for start in starts]
-    timed = starts[plain], ends[plain]
-    plain_span = (timed[0][0], timed[1][-1], len(timed[0])) if timed[0] else (0, 0, 0)
-    window = Window(starts[profiled], ends[profiled], 3, 1, "seconds", *plain_span)
+    timed = starts[unprofiled], ends[unprofiled]
+    unprofiled_span = (timed[0][0], timed[1][-1], len(timed[0])) if timed[0] else (0, 0, 0)
+    window = Window(starts[profiled], ends[profiled], 3, 1, "seconds", *unprofiled_span)
     series = StepSeries("c0", tuple(starts), tuple(int(w * MS) for w in waits_ms or ()), tuple(ends))
     return replace(recording(1, 1, None, 0), steps=(series,), window=window)
 
@@ -142,7 +146,7 @@ def test_where_python_sees_no_wait_the_requests_in_the_profile_are_it():
 def test_a_script_of_few_steps_is_judged_by_all_but_the_first_and_the_profiled_one():
     """It ended before the stretch without the profiler was long enough."""
     waits = (18_000, 1_000, 99, 3_000, 2_000, 4_000, 10_000)
-    early = slow_recording(waits, plain=slice(0), profiled=2)
+    early = slow_recording(waits, unprofiled=slice(0), profiled=2)
     pipeline, _ = use_unprofiled_steps(NO_WHOLE_STEP, early)
     assert pipeline.steps is not None and pipeline.steps.count == 5
     assert pipeline.wait_share == pytest.approx(0.2)

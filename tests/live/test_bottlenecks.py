@@ -87,7 +87,7 @@ def test_the_live_table_shows_the_latest_bottleneck():
 
 
 def test_a_wait_that_only_windows_see_is_shown_from_them():
-    """As in Keras, where Python cannot see it."""
+    """As for iterators of `tf.distribute`, of which there are no gap times."""
     run = WatchedRun()
     for second in range(40):
         run.add(sample(second, consumer(10 * second + 10, 10, 10.0)))

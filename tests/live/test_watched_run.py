@@ -56,6 +56,13 @@ def test_the_training_loop_is_the_main_consumer_whatever_takes_more_steps():
     assert summary(run)[0].startswith("train.py:7 for: 10 steps, 30 ms on average")
 
 
+def test_steps_with_an_unknown_wait_do_not_count_as_steps_without_one():
+    """As the first step of `fit`, and steps of 10 s and more."""
+    run = watched(sample(0, consumer(1, 1, 900.0)), sample(1, consumer(11, 10, 10.0, 4.0)))
+    assert run.main.wait_share == pytest.approx(0.4)
+    assert "40 % of the time waiting for input" in summary(run)[0]
+
+
 def test_a_wait_that_cannot_be_seen_is_not_given():
     run = watched(sample(0, consumer(10, 10, 30.0)))
     assert run.main.wait_share is None

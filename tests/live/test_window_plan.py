@@ -54,6 +54,14 @@ def test_slow_periods_in_a_row_do_not_mean_windows_in_a_row():
     assert found == [0, 183, 366, 549]
 
 
+@pytest.mark.parametrize("wait_ns", [(None, None), (None, 25.0 * MS), (5.0 * MS, None)])
+def test_a_slow_period_whose_cause_is_unknown_has_a_window(wait_ns):
+    plan = WindowPlan(None)
+    plan.is_due(at(0))
+    plan.note(slow(wait_ns=wait_ns))
+    assert due(plan, range(1, 100)) == [1]
+
+
 def test_a_period_that_has_ended_needs_no_window():
     plan = WindowPlan(None)
     plan.note(slow())

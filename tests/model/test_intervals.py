@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from advisor.capture.window.schedule import Limits
-from advisor.host.calibration.window import PLAIN_MAX_SECONDS, PLAIN_SECONDS
+from advisor.host.calibration.window import UNPROFILED_MAX_SECONDS, UNPROFILED_SECONDS
 from advisor.model.intervals import interval_rank, mean_of, median_interval, median_of_steps, ratio_of, t_quantile
 from advisor.prove.trial import ab_benchmark
 from advisor.prove.trial.ab_benchmark import Measurement, Plan, Turn, measure
@@ -98,9 +98,9 @@ def test_ratio_of_two_runs_whose_windows_closed_once_their_mean_was_known(kind):
     draw, limits = np.random.default_rng(7), Limits()
 
     def window():
-        steps = STEP_NS * kind(draw, round(3 * PLAIN_MAX_SECONDS.value / (STEP_NS / 1e9)))
+        steps = STEP_NS * kind(draw, round(3 * UNPROFILED_MAX_SECONDS.value / (STEP_NS / 1e9)))
         ends_s = np.cumsum(steps) / 1e9
-        for look_s in np.arange(PLAIN_SECONDS.value, 2 * PLAIN_MAX_SECONDS.value, 0.25):
+        for look_s in np.arange(UNPROFILED_SECONDS.value, 2 * UNPROFILED_MAX_SECONDS.value, 0.25):
             seen = steps[ends_s <= look_s].tolist()
             if limits.is_timed(seen, look_s):
                 return mean_of(seen)

@@ -52,6 +52,23 @@ def test_the_end_of_a_dataset_is_a_call_that_nothing_consumes():
     assert split.end_of(split.by_id["a"]).id == "t"
 
 
+def test_a_line_upstream_ends_where_inputs_join():
+    joined = graph_of(a="", z="ac", c="a", m="z", n="m")
+    assert ids(joined.line(joined.by_id["n"])) == "nmz"
+    assert ids(joined.line(joined.by_id["c"])) == "ca"
+    unrecorded = graph_of(b="a", c="b")
+    assert ids(unrecorded.line(unrecorded.by_id["c"])) == "cb"
+
+
+def test_a_line_downstream_is_none_where_a_dataset_has_several_consumers():
+    graph = diamond()
+    assert graph.line_after(graph.by_id["a"]) is None
+    assert ids(graph.line_after(graph.by_id["d"]) or ()) == "cz"
+    assert graph.line_after(graph.by_id["z"]) == ()
+    twice = graph_of(a="", z="aa")
+    assert ids(twice.line_after(twice.by_id["a"]) or ()) == "z"
+
+
 def test_a_path_begins_after_the_call():
     graph = diamond()
     assert ids(graph.path(graph.by_id["a"], graph.by_id["z"]) or ()) == "bz"

@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 
 from advisor.model.calls import FunctionFacts
-from advisor.model.finding import InsertAfter, MoveAfter, Safety, SetArgument
+from advisor.model.edits import InsertAfter, MoveAfter, SetArgument
+from advisor.model.finding import Safety
 from advisor.model.offload_result import (
     CAUSES,
     COUNTS,

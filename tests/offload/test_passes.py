@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from advisor.model.finding import Safety, SetArgument
+from advisor.model.edits import SetArgument
+from advisor.model.finding import Safety
 from advisor.model.offload_result import FIT, Movability
 from advisor.offload.legality import judge
 from advisor.offload.repairs import edits_before
@@ -119,7 +120,7 @@ def test_a_text_that_makes_validation_data_too_stays(tmp_path: Path) -> None:
 
 def test_a_take_behind_the_workers_ends_each_pass(tmp_path: Path) -> None:
     stages = (source("Range", 100), map_("decode", ms=5), batch(8), take(5), prefetch())
-    assert "take behind the workers" in why_not(judge(fit_script(tmp_path, *stages)))
+    assert "take after the workers" in why_not(judge(fit_script(tmp_path, *stages)))
 
 
 def test_a_take_that_moves_behind_the_workers_ends_each_pass_too(tmp_path: Path) -> None:
@@ -160,7 +161,7 @@ def test_a_loop_over_repeated_data_has_no_take_behind_the_workers(stages: tuple[
     """Behind `repeat`, it would end the stream after one pass."""
     analysis = loop_script(tmp_path, source("Range", 100), map_("decode", ms=5), *stages, iterators=3)
     (repair,) = [repair for repair in judge(analysis).repairs if "iter(dataset)" in repair.code]
-    assert "without the `take` behind it" in repair.code
+    assert "without the `take` after it" in repair.code
     plain = loop_script(tmp_path, source("Range", 100), map_("decode", ms=5), batch(8), iterators=3)
     (repair,) = [repair for repair in judge(plain).repairs if "iter(dataset)" in repair.code]
     assert "take" not in repair.code

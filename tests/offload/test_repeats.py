@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.finding import InsertAfter, SetArgument
+from advisor.model.edits import InsertAfter, SetArgument
 from advisor.model.offload_result import BATCH, MOVABLE, OFF, REPEAT, Movability
 from advisor.offload.legality import judge
 from advisor.offload.repairs import edits_before, has_fixed_shapes

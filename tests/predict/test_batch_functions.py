@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 
 from advisor.model.calls import Call, FunctionFacts, Site
-from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, Safety, Vectorize
+from advisor.model.edits import Code, InsertAfter, MoveAfter, Remove, Vectorize
+from advisor.model.finding import Safety
 from advisor.model.state import CapturedResource
 from advisor.predict import edits_to_batch_first, padding_obstacle, vectorized_bytes, vectorizing_fix
 from advisor.testing import batch, map_, pipeline, shuffle, source

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.host.calibration.prediction import OP_START_NS
+from advisor.model.calibration import Calibration
 from advisor.model.pipeline import OpCost
 from advisor.predict.batched_calls import left_when_batched, predict_batched
 from advisor.testing import batch, map_, pipeline, source
@@ -43,6 +44,25 @@ def test_the_longer_the_ops_the_smaller_the_gain():
         assert prediction is not None and prediction.low <= prediction.value <= prediction.high
         gains.append(left_when_batched(iterator, 256, OP_START_NS.value[0]))
     assert gains == sorted(gains) and gains[0] < 0.1 and gains[-1] > 0.99
+
+
+def predicted(**costs):
+    iterator = with_ops(1_000, 40, 3_000)
+    host = replace(ANALYSIS.host, calibration=Calibration(**costs))
+    return predict_batched(replace(ANALYSIS, host=host), ANALYSIS.main, iterator.calls[0], iterator, 256)
+
+
+def test_the_start_of_an_op_is_that_of_the_machine():
+    built_in, slow = predicted(), predicted(op_start_ns=2 * OP_START_NS.value[0])
+    assert slow.value > 1.2 * built_in.value
+    assert (slow.low, slow.high) == (built_in.low, built_in.high), "none of the ops starts, or nothing but starts"
+    assert "op_start_ns" in built_in.uncalibrated and "op_start_ns" not in slow.uncalibrated
+
+
+def test_measuring_the_built_in_start_changes_nothing_but_the_mark():
+    built_in, same = predicted(), predicted(op_start_ns=OP_START_NS.value[0])
+    assert same.uncalibrated != built_in.uncalibrated
+    assert replace(same, uncalibrated=built_in.uncalibrated) == built_in
 
 
 @given(st.integers(1, 9), st.integers(1, 10**8), st.integers(1, 10**4), st.floats(0, 1e5), st.floats(0, 1e5))

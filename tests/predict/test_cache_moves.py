@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from advisor.rules.repeated_work import RepeatedWork, edits_of
+from advisor.rules.repeated_work import RepeatedWork
 
-from advisor.model.finding import InsertAfter, MoveAfter, Remove
-from advisor.predict import cache_places
+from advisor.model.edits import InsertAfter, MoveAfter, Remove
+from advisor.predict import cache_edits, cache_places
 from advisor.rule import Finding
 from advisor.testing import batch, cache, map_, pipeline, shuffle, source
 from tests.predict.simulated_passes import script
@@ -33,7 +33,7 @@ def with_call(made, call, **fields):
 def test_a_cache_before_costly_work_moves_after_it():
     found = place(made := script(*CACHED))
     assert found.replaced == existing(made)
-    assert edits_of(found) == (InsertAfter(found.call.id, "cache"), Remove(existing(made).id))
+    assert cache_edits(found) == (InsertAfter(found.call.id, "cache"), Remove(existing(made).id))
     assert (found.bytes, found.replaced_bytes, found.added_bytes) == (320 * 9_000, 320 * 1_000, 320 * 8_000)
 
 
@@ -46,7 +46,7 @@ def test_a_shuffle_between_moves_too():
     stages = (source(elements=320), cache(), shuffle(), map_("decode", ms=5, bytes=9_000), batch(32))
     found = place(made := script(*stages))
     moved = next(call for call in made.calls if call.method == "shuffle")
-    assert edits_of(found) == (
+    assert cache_edits(found) == (
         MoveAfter(moved.id, found.call.id), InsertAfter(found.call.id, "cache"), Remove(existing(made).id)
     )  # fmt: skip
 
@@ -54,7 +54,7 @@ def test_a_shuffle_between_moves_too():
 def test_a_cache_file_stays_where_it_is():
     made = script(*CACHED[:1], cache("elements"), *CACHED[2:])
     found = place(made)
-    assert found.replaced is None and edits_of(found) == (InsertAfter(found.call.id, "cache"),)
+    assert found.replaced is None and cache_edits(found) == (InsertAfter(found.call.id, "cache"),)
 
 
 def test_a_cache_of_a_library_stays_and_is_not_held_twice():

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.model.calls import Call
-from advisor.predict import cache_places, is_cached_behind
+from advisor.predict import cache_places, is_cached_downstream
 from advisor.testing import batch, cache, map_, pipeline, prefetch, repeat, source, take
 
 STRINGS = "TensorSpec(shape=(), dtype=tf.string, name=None)"
@@ -65,24 +65,26 @@ def with_second_branch(made, start, *methods):
 def test_a_cache_on_one_branch_of_a_zip_is_not_one_of_the_other():
     made = pipeline(source(), map_("decode", ms=1), cache(), batch(8), consumer_ms=1).analysis
     files, decode, *_ = made.calls
-    assert is_cached_behind(made, made.main, decode)
+    assert is_cached_downstream(made, made.main, decode)
 
     one = with_second_branch(made, files.id, "map")
-    assert is_cached_behind(one, one.main, decode)
-    assert not is_cached_behind(one, one.main, files), "the other branch reads the files in every epoch"
-    assert not is_cached_behind(one, one.main, one.call("b0"))
-    assert not is_cached_behind(one, one.main, one.call("zip"))
+    assert is_cached_downstream(one, one.main, decode)
+    assert not is_cached_downstream(one, one.main, files), "the other branch reads the files in every epoch"
+    assert not is_cached_downstream(one, one.main, one.call("b0"))
+    assert not is_cached_downstream(one, one.main, one.call("zip"))
 
     short = with_second_branch(made, decode.id)
-    assert not is_cached_behind(short, short.main, files), "the second branch is no more than what the first one caches"
+    assert not is_cached_downstream(short, short.main, files), (
+        "the second branch is no more than what the first one caches"
+    )
 
     both = with_second_branch(made, files.id, "map", "cache")
-    assert all(is_cached_behind(both, both.main, call) for call in (files, decode, both.call("b0")))
+    assert all(is_cached_downstream(both, both.main, call) for call in (files, decode, both.call("b0")))
 
 
 def test_a_cache_that_is_cut_short_holds_nothing():
     made = pipeline(source(), map_("decode", ms=1), cache(), take(10), batch(8), consumer_ms=1).analysis
-    assert not is_cached_behind(made, made.main, made.calls[1])
+    assert not is_cached_downstream(made, made.main, made.calls[1])
 
 
 @pytest.mark.parametrize(

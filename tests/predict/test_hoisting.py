@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 
 from advisor.model.calls import Call, FunctionFacts, Site
-from advisor.model.finding import Code, MoveAfter, Safety, SetArgument
+from advisor.model.edits import Code, MoveAfter, SetArgument
+from advisor.model.finding import Safety
 from advisor.model.state import CapturedResource
 from advisor.predict import Hoist, hoist
 from advisor.testing import batch, map_, pipeline, source

@@ -80,7 +80,7 @@ def test_unknown_machine_has_the_built_in_costs():
     costs = machine_costs(replace(pipeline(source(), batch(4), consumer_ms=1).analysis, host=None))
     assert costs.handoff_ns == HANDOFF_OVERHEAD_NS.value
     assert costs.uncalibrated == {
-        "next_ns", "next_here_ns", "component_ns", "handoff_ns", "copied_bytes_per_ns", "small_read_ns",
+        "next_ns", "next_here_ns", "component_ns", "handoff_ns", "copied_bytes_per_ns", "small_read_ns", "op_start_ns",
     }  # fmt: skip
 
 
@@ -110,7 +110,9 @@ def test_a_calibration_travels_with_the_run(tmp_path, validate):
 @pytest.mark.parametrize("value", [0.0, -1.0, 1e300, float("inf"), float("nan")])
 def test_costs_that_cannot_be_right_are_ignored(value):
     """A run folder may come from anybody."""
-    names = ("next_ns", "next_here_ns", "component_ns", "handoff_ns", "copied_bytes_per_ns", "small_read_ns")
+    names = (
+        "next_ns", "next_here_ns", "component_ns", "handoff_ns", "copied_bytes_per_ns", "small_read_ns", "op_start_ns",
+    )  # fmt: skip
     analysis = pipeline(source(), map_("augment", ms=0.1), batch(8), consumer_ms=0.01).analysis
     costs = machine_costs(calibrated(analysis, **dict.fromkeys(names, value)))
     assert costs.uncalibrated == set(names)

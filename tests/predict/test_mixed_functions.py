@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from advisor.model.calls import BatchLine, Call, FunctionFacts, Site
-from advisor.model.finding import MoveAfter, Safety, VectorizeParts
+from advisor.model.edits import MoveAfter, VectorizeParts
+from advisor.model.finding import Safety
 from advisor.model.state import CapturedResource
 from advisor.predict import mixed_function
 from advisor.predict.mixed_functions import Mixed

@@ -16,6 +16,7 @@ from advisor.model.errors import AdvisorError
 from advisor.model.pipeline import Analysis, Iterator, Pipeline, StepStats, Verdict
 from advisor.model.recording import Accelerator, Consumer, Host, Recording, ScriptExit, StepSeries, Usage
 from advisor.predict import core_use, overlap_factors, predict_speedup
+from advisor.predict.capacity import CoreUse
 from advisor.predict.demand import demands
 from advisor.profile import read_trace
 
@@ -350,6 +351,21 @@ def test_the_sentence_names_no_more_cores_than_there_are():
     """The CPU time of a child counts when it ends, also that from before the window."""
     made = analysis(*SERIAL, consumer_ms=20, wait_ms=80, cores=2, busy_cores=3.5)
     assert core_use(made, made.main).sentence == "the process uses 2.0 of 2 cores"
+
+
+@pytest.mark.parametrize(
+    ("use", "is_full"),
+    [
+        (CoreUse(2, 1.8), True),
+        (CoreUse(2, 1.7), False),
+        (CoreUse(64, 61.5), True),  # 2.5 more cores would make it 4 % faster
+        (CoreUse(64, 60.0), False),
+        (CoreUse(64, 50.0, others=14.0), False),
+        (CoreUse(2, 2.0, is_measured=False), False),
+    ],
+)
+def test_cores_are_full_if_the_free_ones_would_not_make_it_faster(use, is_full):
+    assert use.is_full(min_free=0.25, min_own_share=0.8, min_speedup=1.05) is is_full
 
 
 def test_cores_of_unknown_load_are_not_reported_as_busy():

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.predict import cache_places, is_cached_behind, is_read_again, remade
+from advisor.predict import cache_places, is_cached_downstream, is_read_again, remade
 from advisor.predict.remade_calls import calls_with_lost_caches
 from advisor.testing import batch, cache, map_, pipeline, repeat, source
 
@@ -121,7 +121,7 @@ def test_what_precedes_its_cache_works_in_every_epoch():
         (script(*stages, repeat(3)), True),
     ):
         call = next(call for call in made.calls if call.method == "map" and call.id in {c.id for c in made.calls[-5:]})
-        assert is_cached_behind(made, made.main, call) is is_cached
+        assert is_cached_downstream(made, made.main, call) is is_cached
 
 
 def test_its_caches_are_named():

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.model.finding import Finding, Fix, Prediction, Safety, SetArgument
+from advisor.model.edits import SetArgument
+from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.model.horizon import Horizon
 from advisor.predict.run_gain import break_even_pass, run_gain, run_ratio, with_run_gains
 from advisor.rewrite.fix_plan import make_plan

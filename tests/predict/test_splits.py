@@ -11,7 +11,8 @@ import pytest
 from advisor.engine.rule_loader import load_rules
 from advisor.engine.run import run_rules
 from advisor.model.calls import Call, FunctionLine, Site
-from advisor.model.finding import InsertAfter, MoveAfter, Remove, Safety, SplitMap
+from advisor.model.edits import InsertAfter, MoveAfter, Remove, SplitMap
+from advisor.model.finding import Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.settings import Settings
 from advisor.model.state import CapturedResource

@@ -9,8 +9,8 @@ import pytest
 from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis, Verdict
 from advisor.predict import (
-    batch_behind,
-    calls_behind,
+    batch_after,
+    downstream_calls,
     file_count,
     is_rewrite_forbidden,
     linear_chain,
@@ -90,13 +90,13 @@ def test_walks_over_calls_in_a_cycle_end(links, reached):
 def test_a_batch_is_behind_a_map_if_nothing_between_looks_at_elements(between, is_found):
     made = pipeline(source(), map_("scale", ms=1, random=True), *between, batch(8), consumer_ms=1).analysis
     iterator = next(it for it in made.main.iterators if any(call.method == "map" for call in it.calls))
-    found = batch_behind(made.main, iterator)
+    found = batch_after(made.main, iterator)
     assert (found is not None and found.method == "batch") is is_found
 
 
 def test_calls_behind_a_cache_are_those_between_it_and_the_consumer():
     made = pipeline(source(), cache(), shuffle(), batch(8), consumer_ms=1).analysis
-    assert [call.method for call in calls_behind(made, made.main, made.calls[1])] == ["batch", "shuffle"]
+    assert [call.method for call in downstream_calls(made, made.main, made.calls[1])] == ["batch", "shuffle"]
 
 
 def test_a_forbidding_option_is_seen_and_the_top_iterator_is_not_the_root():

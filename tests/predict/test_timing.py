@@ -8,7 +8,8 @@ import pytest
 
 from advisor.engine import load_rules, run_rules
 from advisor.model.calls import Call, FunctionFacts, Site
-from advisor.model.finding import Code, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SetOption
+from advisor.model.edits import Code, InsertAfter, MoveAfter, SetArgument, SetOption
+from advisor.model.finding import Fix, Safety
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.settings import Settings
 from advisor.model.state import CapturedResource, ObservedState, StateChange

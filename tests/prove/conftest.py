@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.recorded import Recorded, install
+from tests.sandbox.conftest import home, project, temporary  # noqa: F401  # fixtures
 
 
 @pytest.fixture

@@ -14,7 +14,8 @@ from typing import Any
 from hypothesis import strategies as st
 
 from advisor.model.calls import Call
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument, Vectorize
+from advisor.model.edits import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, Vectorize
+from advisor.model.finding import Safety
 from advisor.predict import hoist
 from advisor.testing import pipeline, source
 

@@ -105,7 +105,6 @@ def test_trials_end_early_if_no_budget_was_asked_for():
     assert budget.trials_end(180.0, startup_s=5) == 180
     assert budget.trials_end(250.0, startup_s=70) == 250  # not even one trial would fit
     assert Budget(300, 100.0, clock).trials_end(250.0, startup_s=5) == 250
-    assert (Budget(300, 100.0).longer, Budget(45, 100.0).longer) == ("10min", "90s")
 
 
 def test_the_usual_budget_holds_the_whole_proof_of_a_script_that_starts_in_five_seconds():
@@ -156,9 +155,13 @@ def test_a_budget_that_is_given_is_divided_as_before(options, seconds, trials_s,
 
 def test_the_command_to_go_on_with_repeats_what_was_asked_for():
     script = Request(path=Path("my train.py"), args=("--epochs", "3"), allow=("reordered",))
-    command = FixRequest(script, only=("serial-map",)).command("--budget", "10min")
-    assert command == "advisor fix --budget 10min --allow reordered --only serial-map 'my train.py' --epochs 3"
-    assert FixRequest(Request(module="pkg.train")).command() == "advisor fix -m pkg.train"
+    request = FixRequest(script, 300, trials_s=75, only=("serial-map",))
+    assert request.commands.longer() == (
+        "advisor fix --budget 10min --allow reordered --only serial-map 'my train.py' --epochs 3"
+    )
+    assert "--budget 15min" in request.commands.longer(missing_s=600)
+    assert "--budget" not in request.commands.again()
+    assert FixRequest(Request(module="pkg.train"), 45).commands.again() == "advisor fix --budget 50s -m pkg.train"
 
 
 def prove(session, clock, seconds):

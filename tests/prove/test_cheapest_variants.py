@@ -13,7 +13,8 @@ import pytest
 from advisor.capture.request import CaptureRequest
 from advisor.cli import main
 from advisor.model.calls import Call, Site
-from advisor.model.finding import Code, Finding, Fix, InsertAfter, Safety, SetArgument
+from advisor.model.edits import Code, InsertAfter, SetArgument
+from advisor.model.finding import Finding, Fix, Safety
 from advisor.prove.fixed_numbers import with_cheapest
 from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of
 from advisor.prove.proof_session import ProofSession

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from advisor.capture.request import CaptureRequest, Progress
-from advisor.model.finding import Code, Finding, Fix, InsertAfter, MoveAfter, Safety, SetArgument, SetOption
+from advisor.model.edits import Code, InsertAfter, MoveAfter, SetArgument, SetOption
+from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.outcome import Interval
 from advisor.model.paired_test import PairedTest
 from advisor.prove import end_to_end

@@ -7,8 +7,9 @@ import time
 import pytest
 
 from advisor.model.calls import Call
+from advisor.model.edits import Code, InsertAfter, SetArgument
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Code, Finding, Fix, InsertAfter, Safety, SetArgument
+from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.outcome import Interval
 from advisor.prove.fixed_numbers import enough_calls, with_cheapest, with_numbers
 from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult
@@ -99,8 +100,9 @@ def test_little_memory_is_no_reason_to_give_up_what_adapts():
     numbers = found.fixed_numbers
     assert (numbers.parallel_calls, numbers.buffer_size, numbers.is_chosen) == (2, 1, False)
     assert numbers.sentence == (
-        "AUTOTUNE is kept instead of num_parallel_calls=2 and prefetch(1): the pipeline would take 497 MiB instead of 500 MiB, "
-        "at a peak of 900 MiB, which saves too little to give up what adapts to another machine."
+        "AUTOTUNE is kept instead of num_parallel_calls=2 and prefetch(1): the pipeline would take 497 MiB instead of 500 MiB "
+        "with up to 2 instead of 16 threads per call, at a peak of 900 MiB, which saves too little to give up what adapts to "
+        "another machine."
     )
     ((edits, numbered, step_ns),) = held.asked
     assert step_ns == 10 * MS
@@ -111,6 +113,7 @@ def test_little_memory_is_no_reason_to_give_up_what_adapts():
 def test_much_memory_at_the_same_speed_is_one():
     found = cheapest(Held(answer(400, 0.99)), looped(PARALLEL, left=(PREFETCH,)))
     assert found.fixed_numbers.is_chosen
+    assert (found.fixed_numbers.parallel_calls, found.fixed_numbers.autotune_calls) == (2, 16)
     assert "as fast in steps of 10 ms (0.99x (0.98x to 1.00x))" in found.fixed_numbers.sentence
     parallel, prefetch = (attempt.finding for attempt in found.attempts)
     assert found.kept == (parallel,)

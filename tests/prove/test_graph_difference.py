@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.model.call_graph import CallGraph, CallIdentity
-from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, SetArgument, SetFunction, SetOption, Vectorize
+from advisor.model.edits import Code, InsertAfter, MoveAfter, Remove, SetArgument, SetFunction, SetOption, Vectorize
 from advisor.prove.graph_difference import difference, unstable_fields
 from advisor.replay.edited import CannotReplay
 from advisor.replay.edited_graph import edited_graph

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from advisor.capture.request import RESULT
-from advisor.model.finding import Finding, Fix, Prediction, Safety, SetArgument
+from advisor.model.edits import SetArgument
+from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.model.outcome import Interval, Report
 from advisor.model.termination import Terminated
 from advisor.prove.greedy_loop import LoopInterrupted, LoopResult, prove_fixes, safety_of

@@ -16,8 +16,9 @@ from advisor.capture.instrument.consumers import Track
 from advisor.capture.request import CaptureRequest
 from advisor.model.calls import Call
 from advisor.model.codec import decode
+from advisor.model.edits import InsertAfter
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
-from advisor.model.finding import InsertAfter, Safety
+from advisor.model.finding import Safety
 from advisor.model.recording import Recording
 from advisor.prove.held_analysis import HeldAnalysis
 from advisor.prove.proof_session import ProofSession

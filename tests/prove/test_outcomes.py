@@ -8,7 +8,8 @@ import pytest
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
-from advisor.model.finding import Finding, Fix, InsertAfter, Prediction, Safety
+from advisor.model.edits import InsertAfter
+from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.settings import Settings

@@ -18,8 +18,9 @@ import pytest
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.model.calls import Call, Site
 from advisor.model.codec import decode
+from advisor.model.edits import Code, InsertAfter, SetArgument
 from advisor.model.errors import AdvisorError, ScriptFailed
-from advisor.model.finding import Code, InsertAfter, Safety, SetArgument
+from advisor.model.finding import Safety
 from advisor.model.recording import Recording
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED
@@ -331,7 +332,8 @@ def test_ctrl_c_ends_the_child_too(script: Callable[[str], Path], tmp_path: Path
             import sys
             from pathlib import Path
             from advisor.capture.request import CaptureRequest
-            from advisor.model.finding import InsertAfter, Safety
+            from advisor.model.edits import (InsertAfter)
+            from advisor.model.finding import (Safety)
             from advisor.prove.proof_session import ProofSession
             from tests.prove.test_proof_session import consumed
             path = Path({str(path)!r})

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
-from advisor.model.finding import Finding, Fix, InsertAfter, MoveAfter, Prediction, RunGain, Safety, Vectorize
+from advisor.model.edits import InsertAfter, MoveAfter, Vectorize
+from advisor.model.finding import Finding, Fix, Prediction, RunGain, Safety
 from advisor.model.outcome import Report
 from advisor.model.outlook import CombinedPlan, Limit, Outlook
 from advisor.model.pipeline import Analysis

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.model.finding import Safety, Vectorize
+from advisor.model.edits import Vectorize
+from advisor.model.finding import Safety
 from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence
 from tests.effort import examples

@@ -17,7 +17,7 @@ def test_steps_of_the_window_alone_count():
 
 
 def test_steps_under_the_profiler_do_not_count_where_there_are_others():
-    assert steps_of(recording([100, 100, 10, 10, 10, 90, 90, 90], plain=3)).step_ns == 10 * MS
+    assert steps_of(recording([100, 100, 10, 10, 10, 90, 90, 90], unprofiled=3)).step_ns == 10 * MS
 
 
 def test_other_loops_count_from_the_beginning_of_the_window():

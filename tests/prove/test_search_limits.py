@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.model.finding import Code, Finding, Fix, InsertAfter, Prediction, Safety, SetArgument, SetOption
+from advisor.model.edits import Code, InsertAfter, SetArgument, SetOption
+from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.prove.search_limits import gain_left, is_enough, own_step_s
 from advisor.prove.trial.trial_result import FASTER, Trial
 from advisor.testing import batch, map_, pipeline, source

@@ -8,7 +8,7 @@ import pytest
 
 from advisor.host.calibration.proof import MARGIN_STEPS
 from advisor.model.calls import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Call
-from advisor.model.finding import InsertAfter, SetArgument
+from advisor.model.edits import InsertAfter, SetArgument
 from advisor.prove.steady_state import UnknownEpoch, steps_to_fill_caches, steps_until_steady
 from advisor.testing import batch, map_, pipeline, source
 

@@ -10,16 +10,8 @@ import pytest
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
 from advisor.model.calls import Site
-from advisor.model.finding import (
-    Finding,
-    Fix,
-    InsertAfter,
-    Safety,
-    SetBatchSize,
-    SetCompileArgument,
-    SetPolicy,
-    StepEdit,
-)
+from advisor.model.edits import InsertAfter, SetBatchSize, SetCompileArgument, SetPolicy, StepEdit
+from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.outcome import Interval, Report
 from advisor.model.settings import Settings
 from advisor.prove.change_speed import speed_of_scripts

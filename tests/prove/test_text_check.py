@@ -12,7 +12,7 @@ from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.capture.request import CaptureRequest
-from advisor.model.finding import Code, InsertAfter, MoveAfter, SetArgument, Vectorize
+from advisor.model.edits import Code, InsertAfter, MoveAfter, SetArgument, Vectorize
 from advisor.prove.graph_difference import difference
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.script_windows import ScriptWindow

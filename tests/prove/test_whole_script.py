@@ -1,13 +1,18 @@
-"""How much time the runs of the whole script are left."""
+"""How much time the runs of the whole script are left, and which kind of runs is made."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from advisor.capture.request import CaptureRequest
+from advisor.prove import whole_script
+from advisor.prove.end_to_end import EndToEnd
+from advisor.prove.epoch_window import EpochWindow
 from advisor.prove.proposals import Proposals
+from advisor.prove.script_windows import ScriptWindow, ScriptWindows
 from advisor.prove.whole_script import WholeScript
 from advisor.testing import batch, map_, pipeline, source
 
@@ -36,3 +41,33 @@ def test_if_trials_are_short_the_whole_script_may_take_the_rest(left_s: float, r
     request = CaptureRequest(Path("unused"), Path("train.py"))
     whole = WholeScript(request, analysis, Proposals({}, None), 10.0, left_s, lambda progress: None, clock=lambda: 0.0)
     assert whole.seconds_to_reserve([], 40.0) == pytest.approx(runs * RUN_S)
+
+
+@pytest.mark.parametrize(
+    ("takes_turns", "epochs", "expected"),
+    [(False, None, "fresh"), (True, None, "live"), (True, EpochWindow(60, 180, 3, 9.0), "fresh")],
+)
+def test_live_processes_are_used_if_the_request_asks_for_them(
+    takes_turns: bool, epochs: EpochWindow | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time between epochs is never that of turns. How it was measured becomes a note."""
+    made = []
+
+    def measured(name: str) -> Callable[..., EndToEnd]:
+        def measure(*args: object, **kwargs: object) -> EndToEnd:
+            made.append(name)
+            return EndToEnd("same", starts=2, how="As asked." if name == "live" else "")
+
+        return measure
+
+    monkeypatch.setattr(whole_script, "measure_live_pairs", measured("live"))
+    monkeypatch.setattr(whole_script, "measure_end_to_end", measured("fresh"))
+    request = CaptureRequest(Path("unused"), Path("train.py"), takes_turns=takes_turns)
+    window = ScriptWindow(request, 10.0, epochs=epochs)
+    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits: window)
+    monkeypatch.setattr(ScriptWindows, "has_steps", True)
+    analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+    whole = WholeScript(request, analysis, Proposals({}, None), 10.0, 1e12, lambda progress: None, clock=lambda: 0.0)
+    assert whole.measure((), (), "nothing") is not None
+    assert (made, whole.runs) == ([expected], 2)
+    assert ("As asked." in whole.notes) is (expected == "live")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from advisor.model.finding import Code, Edit, MoveAfter, SetArgument
+from advisor.model.edits import Code, Edit, MoveAfter, SetArgument
 from advisor.replay.edited_calls import edited_calls
 from advisor.replay.replay import CannotReplay
 from tests.recorded import Recorded

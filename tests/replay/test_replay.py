@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
-from advisor.model.finding import Code, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
+from advisor.model.edits import Code, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
 from advisor.replay.edited import inserted_id
 from advisor.replay.edited_calls import edited_calls
 from advisor.replay.replay import OTHER, TWIN, CannotReplay

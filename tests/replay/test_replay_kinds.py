@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import pytest
 
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
-from advisor.model.finding import Code, InsertAfter, SetArgument
+from advisor.model.edits import Code, InsertAfter, SetArgument
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.replay.edited_calls import edited_calls
 from advisor.replay.replay import TWIN

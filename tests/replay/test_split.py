@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.model.finding import InsertAfter, Safety, SplitMap, Vectorize
+from advisor.model.edits import InsertAfter, SplitMap, Vectorize
+from advisor.model.finding import Safety
 from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence
 from advisor.prove.trial.trial_result import REFUSED

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from advisor.model.finding import MoveAfter, SetArgument, Vectorize
+from advisor.model.edits import MoveAfter, SetArgument, Vectorize
 from advisor.model.vectorizable_ops import CHECKING_OPS, DRAWING_OPS, VECTORIZABLE_OPS
 from advisor.replay.batch_function import draws_per_row
 from advisor.replay.edited import CannotVectorize
@@ -146,11 +146,11 @@ def test_a_function_that_draws_once_for_all_rows_is_refused(
 ) -> None:
     import tensorflow as tf
 
-    from advisor.replay import replay
+    from advisor.replay import vectorized_calls
 
     dataset = tf.data.Dataset.from_tensor_slices(rows(8)).map(lambda row: row + tf.random.uniform([])).batch(4)
     # What applying the function to the batch as it is would do.
-    monkeypatch.setattr(replay, "batch_function", lambda function, tensorflow: function)
+    monkeypatch.setattr(vectorized_calls, "batch_function", lambda function, tensorflow: function)
     with pytest.raises(CannotVectorize, match="would not draw random numbers of its own for each row"):
         recorded.replay(dataset, *vectorized(recorded))
 

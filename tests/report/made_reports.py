@@ -9,7 +9,8 @@ from typing import Any
 
 from advisor.engine import load_rules, run_rules
 from advisor.model.calls import Site
-from advisor.model.finding import Evidence, Finding, Fix, Prediction, Safety, SetArgument
+from advisor.model.edits import SetArgument
+from advisor.model.finding import Evidence, Finding, Fix, Prediction, Safety
 from advisor.model.outcome import Comparison, FixOutcome, Interval, Report, RuleError
 from advisor.model.pipeline import Analysis, Verdict
 from advisor.model.settings import Settings

@@ -44,3 +44,14 @@ def test_branches_with_the_same_call_are_told_apart():
     parent = next(it for it in made.iterators if it.id == twice.parent_id)
     assert f"(input 1 of {parent.name})" in console.file.getvalue()
     assert f"(input 2 of {parent.name})" in console.file.getvalue()
+
+
+def test_two_datasets_of_a_helper_are_told_apart():
+    """Their calls are two, but of the same text: `make(a)` and `make(b)`."""
+    made = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis.main
+    first = next(it for it in made.iterators if it.blame_share > 0.5)
+    second = replace(first, id="other", calls=tuple(replace(call, id=f"{call.id}0") for call in first.calls))
+    console = Console(width=160, file=io.StringIO(), force_terminal=False)
+    console.print(blame_table(replace(made, iterators=(*made.iterators, second)), console))
+    assert "(input 1 of " in console.file.getvalue()
+    assert "(input 2 of " in console.file.getvalue()

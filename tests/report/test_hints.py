@@ -10,7 +10,8 @@ from rich.console import Console
 
 from advisor.engine import load_rules, run_rules
 from advisor.model.calls import Site
-from advisor.model.finding import Fix, Safety, SetCompileArgument
+from advisor.model.edits import SetCompileArgument
+from advisor.model.finding import Fix, Safety
 from advisor.model.outcome import FixOutcome, Interval, LossDeviation, Report
 from advisor.model.proof_result import Proof
 from advisor.model.settings import Settings

@@ -10,7 +10,7 @@ import jsonschema
 from rich.console import Console
 
 from advisor.model.calls import Site
-from advisor.model.finding import Remove
+from advisor.model.edits import Remove
 from advisor.model.offload_result import (
     COUNTS,
     MOVABLE,

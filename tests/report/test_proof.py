@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import json
+from html import unescape
 
 import pytest
 from rich.console import Console
@@ -12,6 +13,7 @@ from rich.console import Console
 from advisor.model.finding import Prediction, Safety
 from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval
 from advisor.model.proof_result import FixedNumbers, Phase, Proof, Side
+from advisor.model.untried import NextStep, UntriedFix, Why
 from advisor.report.html import report_to_html
 from advisor.report.progress import show_budget
 from advisor.report.proof_text import print_proof
@@ -123,7 +125,7 @@ def test_json_is_the_contracts(validate):
 @pytest.mark.parametrize("is_chosen", [False, True])
 def test_numbers_compared_with_autotune_are_in_every_report(is_chosen, validate):
     speed = (0.99, 0.97, 1.01) if is_chosen else None
-    numbers = FixedNumbers(4, 1, 20_000_000, GIB, GIB // 4, 3 * GIB, speed, is_chosen, 12.5)
+    numbers = FixedNumbers(4, 1, 20_000_000, GIB, GIB // 4, 3 * GIB, speed, is_chosen, 12.5, 16)
     report = proved(fixed_numbers=numbers)
     begin = "num_parallel_calls=4 and prefetch(1) instead of AUTOTUNE" if is_chosen else "AUTOTUNE is kept instead of"
     text = " ".join(printed(report, 200).split())
@@ -131,6 +133,12 @@ def test_numbers_compared_with_autotune_are_in_every_report(is_chosen, validate)
     data = json.loads(report_to_bytes(report))
     validate(data)
     assert data["proof"]["fixed_numbers"]["chosen"] is is_chosen
+    assert (data["proof"]["fixed_numbers"]["parallel_calls"], data["proof"]["fixed_numbers"]["autotune_calls"]) == (
+        4,
+        16,
+    )
+    for text in (" ".join(printed(report).split()), report_to_html(data).decode()):
+        assert "256 MiB instead of 1 GiB with up to 4 instead of 16 threads per call" in text
     assert data["proof"]["fixed_numbers"]["speed"] == (
         {"speedup": 0.99, "low": 0.97, "high": 1.01} if is_chosen else None
     )
@@ -211,3 +219,27 @@ def test_html_and_markdown_say_of_which_quantity_a_gain_is():
     for text in (report_to_markdown(report_to_dict(report)), report_to_html(report_to_dict(report)).decode()):
         assert "pipeline alone: predicted 6.0x (5.0x to 7.0x), measured 6.1x (5.8x to 6.3x)" in text
         assert "training step: predicted 3.0x (2.0x to 4.0x), measured 2.9x (2.7x to 3.1x)" in text
+
+
+def test_the_next_command_is_shown_everywhere(validate):
+    command = "advisor fix --budget 20min 'my train.py' --long=" + "x" * 200
+    other = "advisor fix --only late-shuffle 'my train.py'"
+    untried = (
+        UntriedFix("late-shuffle", "Shuffle earlier", None, Why.CONFLICT, "Conflicts.", other),
+        UntriedFix("serial-map", "Parallelise", None, Why.TRIALS_OUT_OF_TIME, "No time.", command),
+    )
+    step = NextStep(Why.TRIALS_OUT_OF_TIME, "There was no time to try everything.", command)
+    report = proved(next=step, untried=untried)
+    data = json.loads(report_to_bytes(report))
+    validate(data)
+    proof = data["proof"]
+    assert (proof["next_why"], proof["next_step"], proof["next_command"]) == (str(step.why), step.sentence, command)
+    assert [entry["command"] for entry in proof["untried"]] == [other, command]
+    lines = printed(report, width=60).splitlines()
+    assert f"    {command}" in lines, "on one line, so that it can be copied"
+    assert lines.count(f"    {command}") == 1
+    assert f"    {other}" in lines
+    assert "Next: There was no time to try everything." in lines
+    html = unescape(report_to_html(data).decode())
+    assert html.count(command) == 2 and other in html and step.sentence in html
+    assert json.loads(report_to_bytes(proved()))["proof"]["next_command"] is None

@@ -5,14 +5,8 @@ from __future__ import annotations
 import ast
 
 from advisor.model.calls import Call, Site
-from advisor.model.finding import (
-    Code,
-    Edit,
-    Fix,
-    InsertAfter,
-    Safety,
-    SetArgument,
-)
+from advisor.model.edits import Code, Edit, InsertAfter, SetArgument
+from advisor.model.finding import Fix, Safety
 from advisor.rewrite.source import rewrite
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from advisor.model.calls import Call
-from advisor.model.finding import MoveAfter, Vectorize
+from advisor.model.edits import MoveAfter, Vectorize
 from advisor.rewrite.source import rewrite
 from tests.rewrite.source_text import calls_in, fix, rewritten
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from advisor.model import catalog
 from advisor.model.calls import Call, Site
-from advisor.model.finding import BuildOnce, Fix, InsertAfter, Safety, SetArgument
+from advisor.model.edits import BuildOnce, InsertAfter, SetArgument
+from advisor.model.finding import Fix, Safety
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.source import rewritten
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.model.finding import BuildOnce
+from advisor.model.edits import BuildOnce
 from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
 from advisor.rewrite.patch import Patch, patch_for
 from advisor.rewrite.source import rewritten

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from advisor.model.calls import Site
-from advisor.model.finding import Fix, InsertAfter, Safety, SetFitArgument
+from advisor.model.edits import InsertAfter, SetFitArgument
+from advisor.model.finding import Fix, Safety
 from advisor.rewrite.apply.undo import undo
 from advisor.rewrite.apply.write import write_patch
 from advisor.rewrite.cannot_rewrite import CannotRewrite

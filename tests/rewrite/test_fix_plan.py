@@ -11,20 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.model.calls import Call, FunctionFacts, Site
-from advisor.model.finding import (
-    Code,
-    Edit,
-    Finding,
-    Fix,
-    InsertAfter,
-    MoveAfter,
-    Prediction,
-    Remove,
-    Safety,
-    SetArgument,
-    SetOption,
-    Vectorize,
-)
+from advisor.model.edits import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Vectorize
+from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.model.recording import Host, Recording, ScriptExit
 from advisor.rewrite.fix_plan import combine, comparison_key, is_asked, is_seeded, make_plan
 from advisor.rewrite.shared_calls import edited_ids, sentence_of_sharing, spread

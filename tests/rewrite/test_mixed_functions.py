@@ -11,7 +11,8 @@ import pytest
 
 from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.model.finding import Edit, MoveAfter, Safety, VectorizeParts
+from advisor.model.edits import Edit, MoveAfter, VectorizeParts
+from advisor.model.finding import Safety
 from advisor.model.pipeline import Analysis
 from advisor.predict import mixed_function
 from advisor.prove.graph_difference import difference
@@ -230,6 +231,9 @@ def test_look_alikes_are_not_described(recorded: Recorded) -> None:
     def constant_result(word: Any) -> Any:
         return tf.reverse([table.lookup(word)], [0]), 3
 
+    def size_of_the_table(word: Any) -> Any:
+        return tf.reverse([table.lookup(word)], [0]), table.size()
+
     def python_code(word: Any) -> Any:
         return tf.reverse([tf.numpy_function(lambda x: 1.0, [word], tf.float64)], [0])
 
@@ -238,10 +242,29 @@ def test_look_alikes_are_not_described(recorded: Recorded) -> None:
         row_of_varying_length,
         reshaped_to_several_lengths,
         constant_result,
+        size_of_the_table,
         python_code,
     )
     for function in looking_alike:
         assert lines_of(function, words, recorded) == (), function.__name__
+
+
+def test_a_vocabulary_with_buckets_takes_a_batch_of_words(recorded: Recorded) -> None:
+    """Its look-up also reads the number of its words, which is the same for every element."""
+    import tensorflow as tf
+
+    keys = tf.lookup.KeyValueTensorInitializer(["a"], tf.constant([0], tf.int64))
+    table = tf.lookup.StaticVocabularyTable(keys, num_oov_buckets=3)
+
+    def encode(word: Any) -> Any:
+        code = table.lookup(word)
+        return tf.cumsum(tf.one_hot(code, 4))
+
+    tf.data.Dataset.from_tensor_slices(["a", "b", "c"]).map(encode).batch(2)
+    call = recorded.call("map")
+    assert call.function is not None
+    lines = [(line.called, line.takes_batches) for line in call.function.batch_lines]
+    assert lines == [("lookup", True), ("one_hot", True), ("cumsum", False)]
 
 
 def test_random_numbers_are_drawn_in_a_vectorised_part(recorded: Recorded) -> None:

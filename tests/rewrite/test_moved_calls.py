@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.model.finding import InsertAfter, MoveAfter, Remove
+from advisor.model.edits import InsertAfter, MoveAfter, Remove
 from tests.rewrite.source_text import rewritten
 
 

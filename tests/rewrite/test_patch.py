@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from advisor.model.finding import Code, Fix, InsertAfter, Remove, Safety, SetArgument
+from advisor.model.edits import Code, InsertAfter, Remove, SetArgument
+from advisor.model.finding import Fix, Safety
 from advisor.rewrite.cannot_rewrite import CannotRewrite
 from advisor.rewrite.patch import Patch, patch_for, why_not
 from advisor.rewrite.project import project_root

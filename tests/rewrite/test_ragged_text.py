@@ -36,6 +36,14 @@ texts = ["a b c", "", "b", "a  b a b x", "c"]
 """
 ENCODE = "def encode(text):\n    return table.lookup(tf.strings.split(tf.strings.lower(text)))\n"
 PAIR = "def encode(text, label):\n    words = tf.strings.split(text)\n    return table.lookup(words) - 1, label\n"
+VOCABULARY = """\
+keys = tf.lookup.KeyValueTensorInitializer(["a", "b"], tf.constant([0, 1], tf.int64))
+vocabulary = tf.lookup.StaticVocabularyTable(keys, num_oov_buckets=5)
+
+
+def encode(text):
+    return vocabulary.lookup(tf.strings.split(text)) + 1
+"""
 SCRIPTS = {
     "a tensor": (
         f"{ENCODE}\n\nds = tf.data.Dataset.from_tensor_slices(texts)\n"
@@ -50,6 +58,11 @@ SCRIPTS = {
         "    return results[0].to_tensor(shape=[2, None]), results[1]\n\n\n"
         "ds = tf.data.Dataset.from_tensor_slices((texts, [1, 2, 3, 4, 5]))\n"
         "ds = ds.shuffle(3, seed=1).batch(2, drop_remainder=True).map(encode_batch)\n",
+    ),
+    "a vocabulary with buckets for other words": (
+        f"{VOCABULARY}\n\nds = tf.data.Dataset.from_tensor_slices(texts).map(encode).padded_batch(2)\n",
+        f"{VOCABULARY}\n\ndef encode_batch(*rows):\n    return encode(*rows).to_tensor()\n\n\n"
+        "ds = tf.data.Dataset.from_tensor_slices(texts).padded_batch(2).map(encode_batch)\n",
     ),
     "words in a lambda, with a padding value": (
         "ds = tf.data.Dataset.from_tensor_slices(texts)\n"

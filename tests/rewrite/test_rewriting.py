@@ -11,7 +11,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from advisor.model.calls import Call, Site
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, SetArgument, Vectorize
+from advisor.model.edits import Edit, InsertAfter, MoveAfter, Remove, SetArgument, Vectorize
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.source import rewritten
 from tests.effort import examples

@@ -22,7 +22,7 @@ from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.call_graph import CallGraph
 from advisor.model.calls import Call
-from advisor.model.finding import (
+from advisor.model.edits import (
     BuildOnce,
     Edit,
     InsertAfter,

@@ -7,13 +7,7 @@ import textwrap
 
 import pytest
 
-from advisor.model.finding import (
-    InsertAfter,
-    MoveAfter,
-    Remove,
-    SetArgument,
-    SetOption,
-)
+from advisor.model.edits import InsertAfter, MoveAfter, Remove, SetArgument, SetOption
 from advisor.rewrite.source import rewrite
 from tests.rewrite.source_text import AUTOTUNE, CACHE, PARALLEL, PREFETCH, calls_in, fix, rewritten
 

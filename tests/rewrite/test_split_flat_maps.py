@@ -8,7 +8,7 @@ import pytest
 
 from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.model.finding import InsertAfter, SplitFlatMap
+from advisor.model.edits import InsertAfter, SplitFlatMap
 from advisor.prove.graph_difference import difference
 from advisor.prove.trial.script_calls import recorded_graph
 from advisor.replay.edited import CannotReplay

@@ -7,17 +7,16 @@ from pathlib import Path
 import pytest
 
 from advisor.model.calls import Site
-from advisor.model.finding import (
+from advisor.model.edits import (
     DecorateFunction,
-    Fix,
     InsertAfter,
-    Safety,
     SetBatchSize,
     SetCompileArgument,
     SetFunctionArgument,
     SetPolicy,
     StepEdit,
 )
+from advisor.model.finding import Fix, Safety
 from advisor.rewrite.apply.undo import undo
 from advisor.rewrite.apply.write import write_patch
 from advisor.rewrite.cannot_rewrite import CannotRewrite

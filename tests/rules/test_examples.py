@@ -7,7 +7,7 @@ import pytest
 from advisor.engine import LoadedRule, load_rules
 from advisor.engine.examples import check_example
 from advisor.engine.run import run_rules
-from advisor.model.finding import InsertAfter
+from advisor.model.edits import InsertAfter
 from advisor.model.settings import Settings
 from advisor.testing import batch, filter_, flat_map, map_, pipeline, source
 
@@ -88,6 +88,48 @@ _PARSER = {"ParseExampleV2": 0.6, "Pack": 0.05}
                 source(), map_("parse", ms=0.1, op_shares=_PARSER), batch(4), consumer_ms=0.1, cores=2
             ),
             "with batches of 4",
+        ),
+        (
+            "scalar-map",
+            pipeline(
+                source("Range"),
+                map_("scale", ms=0.02, ops=("Cast", "Sub"), op_share=0.1, elementwise=True),
+                batch(4),
+                consumer_ms=0.01,
+                cores=2,
+            ),
+            "with batches of 4",
+        ),
+        (
+            "vectorizable-map",
+            pipeline(
+                source("TensorSlice", spec="TensorSpec(shape=(32,), dtype=tf.float32, name=None)"),
+                map_("normalize", ms=0.1, ops=("Mean", "Sub"), op_share=0.3),
+                batch(4),
+                consumer_ms=0.01,
+                cores=2,
+            ),
+            "with batches of 4",
+        ),
+        (
+            "capped-parallelism",
+            pipeline(source(), map_("decode", ms=5, calls=2), batch(32), consumer_ms=10, cores=4, busy_cores=4),
+            "no core is free",
+        ),
+        (
+            "serial-files",
+            pipeline(source(ms=1, files=8), batch(32), consumer_ms=5, cores=4, busy_cores=4),
+            "no core is free",
+        ),
+        (
+            "single-file",
+            pipeline(source(ms=1, files=1), batch(32), consumer_ms=5, cores=4, busy_cores=4),
+            "no core is free",
+        ),
+        (
+            "slow-batch-copy",
+            pipeline(source("Generator", ms=0.1, bytes=1_000_000), batch(64, ms=50), consumer_ms=5, cores=4, busy_cores=4),
+            "no core is free",
         ),
         (
             "late-filter",

@@ -10,7 +10,8 @@ import pytest
 
 from advisor.engine import load_rules, run_rules
 from advisor.model.calls import Call
-from advisor.model.finding import Fix, InsertAfter, Remove, SetFunction
+from advisor.model.edits import InsertAfter, Remove, SetFunction
+from advisor.model.finding import Fix
 from advisor.model.settings import Settings
 from advisor.testing import batch, flat_map, pipeline, source, window
 from tests.recorded import Recorded, install

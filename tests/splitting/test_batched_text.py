@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from advisor.model.calls import BatchLine, Call, FunctionFacts, Site
-from advisor.model.finding import VECTORIZED_MAP
+from advisor.model.edits import VECTORIZED_MAP
 from advisor.splitting import BatchText, CannotSplitError, batch_text
 from tests.effort import examples
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from advisor.model.calls import Call, Site
-from advisor.model.finding import Finding, Fix, Prediction, Safety, SetArgument
+from advisor.model.edits import SetArgument
+from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.rewrite.fix_plan import make_plan
 from tests.traps.catalogue import ALL, LEVELS, TOPICS, Trap, allowed_by, harmed_keys, read_trap, traps
 from tests.traps.judging import Row, Scripts, Tool, Written, judge

@@ -79,6 +79,27 @@ def test_a_second_finding_of_the_second_run_alone_does_not_count(check_against):
     assert [finding.rule for finding in result.new_findings] == ["repeated-work"]
 
 
+def test_a_known_finding_on_an_edited_call_does_not_count(check_against):
+    edited = ("serial-map", ".map(lambda x: decode(x))")
+    result, _ = check_against((edited,), SecondLook(made_report(edited), made_report(OLD)))
+    assert result.is_passed
+    assert any("it was known at .map(decode), which is gone" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    "edited",
+    [
+        (OLD, ("serial-map", ".map(other)")),  # the old call still has it
+        (("serial-map", ".map(one)"), ("serial-map", ".map(two)")),  # one more than before
+        (("serial-map", ".interleave(decode)"),),  # on another method
+        (("late-filter", ".map(lambda x: decode(x))"),),  # of another rule
+    ],
+)
+def test_a_finding_that_no_vanished_one_explains_counts(check_against, edited):
+    result, _ = check_against(edited, SecondLook(made_report(*edited), made_report(OLD)))
+    assert not result.is_passed and len(result.new_findings) == 1
+
+
 def test_each_side_is_analysed_with_its_own_text(monkeypatch, texts):
     seen = []
 

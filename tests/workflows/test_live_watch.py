@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import textwrap
+from statistics import median
 
 import pytest
 
@@ -158,10 +159,61 @@ def test_the_keras_callback(tmp_path):
         for _ in range(2):
             model.fit(pairs(), steps_per_epoch=100, epochs=2, verbose=0, callbacks=[callback])
             assert callback.live.main.latest.steps == 200, callback.live.main.latest
-            assert callback.live.main.wait_share is None, "Keras does not show it"
+            assert 0 < callback.live.main.wait_share < 1, "from tf.data's gap times"
             assert callback.report is None and callback.folder is None and callback.problem == ""
         """,
     )
     samples = [json.loads(line) for line in (tmp_path / "live.jsonl").read_text().splitlines()]
     assert sum(each["new_steps"] for sample in samples for each in sample.get("consumers", ())) == 400
     assert done.stdout.count("keras.fit: 200 steps") == 2, done.stdout
+
+
+@pytest.mark.timed
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_the_wait_of_loops_whose_next_python_does_not_see(tmp_path):
+    """Keras' `fit`, and a loop inside a tf.function. What is known: how long a step takes if its element is there."""
+    done = run(
+        tmp_path,
+        """
+        import keras
+        import advisor.live.view
+        def slow(x):
+            time.sleep(0.02)
+            return x
+        def work(x):
+            time.sleep(0.006)
+            return x
+        def make(get):
+            return tf.data.Dataset.range(10**9).map(lambda x: tf.ensure_shape(tf.numpy_function(get, [x], tf.int64), ()))
+        def pairs(get):
+            return make(get).map(lambda x: (tf.fill([8, 4], tf.cast(x % 7, tf.float32)), tf.ones([8, 1]))).prefetch(1)
+        class Sleep(keras.callbacks.Callback):
+            def on_train_batch_end(self, batch, logs=None): time.sleep(0.005)
+            def on_epoch_end(self, epoch, logs=None): time.sleep(0.3)
+        model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+        model.compile("sgd", "mse")
+        for name, get, steps in ("ready", lambda x: x, 160), ("slow", slow, 60):
+            callback = advisor.AdvisorCallback(sinks=[f"jsonl:{name}.jsonl"])
+            model.fit(pairs(get), steps_per_epoch=steps, epochs=2, verbose=0, callbacks=[Sleep(), callback])
+        assert "% of the time waiting for input" in " ".join(advisor.live.view.summary(callback.live))
+        total = tf.Variable(0, dtype=tf.int64)
+        @tf.function
+        def train(iterator):
+            for _ in tf.range(150):
+                total.assign_add(tf.ensure_shape(tf.numpy_function(work, [next(iterator)], tf.int64), ()))
+        with advisor.watch(sinks=["jsonl:loop.jsonl"], quiet=True):
+            train(iter(make(slow).prefetch(1)))
+        """,
+    )
+    shares, lengths_ms = {}, {}
+    for name in ("ready", "slow", "loop"):
+        samples = [json.loads(text) for text in (tmp_path / f"{name}.jsonl").read_text().splitlines()][1:]
+        seen = [each for sample in samples for each in sample.get("consumers", ()) if each.get("wait_ns") is not None]
+        assert seen, (name, done.stdout)
+        lengths_ms[name] = median(each["step_ns"] for each in seen) / 1e6
+        shares[name] = median(each["wait_ns"] / each["step_ns"] for each in seen)
+    # the first sample is left out: the first step traces
+    assert shares["ready"] < 0.1, shares
+    assert shares["slow"] == pytest.approx(1 - lengths_ms["ready"] / lengths_ms["slow"], abs=0.1), lengths_ms
+    assert shares["loop"] == pytest.approx(1 - 6.3 / lengths_ms["loop"], abs=0.1), lengths_ms

@@ -16,7 +16,7 @@ from advisor.capture.instrument.batch_forms import PLUMBING, ops_by_form, origin
 from advisor.capture.instrument.data_flow import nodes_inside
 from advisor.capture.instrument.function_lines import counted, frame_of_call, line_of
 from advisor.model.calls import BatchLine, Site
-from advisor.model.catalog import ELEMENT_SPLITTING_OPS, ELEMENTWISE_OPS, PYTHON_OPS
+from advisor.model.catalog import ELEMENT_SPLITTING_OPS, ELEMENTWISE_OPS, PYTHON_OPS, TABLE_SIZE_OPS
 from advisor.model.vectorizable_ops import DRAWING_OPS, LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
 
 _MAX_LINES = 200
@@ -50,7 +50,8 @@ def batch_lines(graph: Any, function: object, site: Site | None) -> tuple[BatchL
         return ()
     count = len(graph.inputs) - len(getattr(graph, "captures", ()))
     # What an op with state returns belongs to its element, as if it depended on it: random numbers, above all.
-    stateful = {op.name for op in operations if op.op_def.is_stateful and op.type not in ELEMENTWISE_OPS}
+    not_drawing = ELEMENTWISE_OPS | TABLE_SIZE_OPS
+    stateful = {op.name for op in operations if op.op_def.is_stateful and op.type not in not_drawing}
     varying, others = ops_by_form(operations, stateful.union(tensor.op.name for tensor in graph.inputs[:count]))
     if not all(origin(tensor).name in varying for tensor in graph.outputs):
         return ()

@@ -158,7 +158,7 @@ class SiteFinder:
         place = self._places.get(key)
         if place is None:
             if _GENERATED in code.co_filename:
-                place = self._behind_autograph(code.co_filename, frame.f_lineno, method)
+                place = self._original_place(code.co_filename, frame.f_lineno, method)
                 if place is None:
                     return None
             else:
@@ -211,7 +211,7 @@ class SiteFinder:
         )
         return Place(site_, self._text(filename, text_start, (span.end_line, span.end_column)), opcode=opcode)
 
-    def _behind_autograph(self, generated: str, line: int, method: str) -> Place | None:
+    def _original_place(self, generated: str, line: int, method: str) -> Place | None:
         """Return the place in the user's code from which AutoGraph generated a line.
 
         It is the call of `method` on the original line if there is exactly one, otherwise the whole line.

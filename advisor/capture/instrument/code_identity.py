@@ -13,7 +13,7 @@ import hashlib
 import inspect
 import itertools
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -26,10 +26,6 @@ _LARGEST_BYTES = 1 << 20
 """Only about this many leading bytes of an array are included in the digest."""
 _FLAGS = 0xFFFF
 """Mask for the flags of a code object that describe the kind of function; higher bits are those of `from __future__ import`."""
-_UNSTABLE_ATTRIBUTES = frozenset(
-    {"seed", "seed2", "shared_name", "container", "token", "metadata", "config_proto", "config", "executor_type"}
-)
-"""Attributes of graph nodes that differ between two traces of the same function or depend on the position of the call."""
 
 
 def argument_identities(
@@ -69,7 +65,7 @@ def bound_identity(bound: Mapping[str, Any]) -> str:
         bound: Parameter -> value, as in `inspect.BoundArguments.arguments` after `apply_defaults`.
     """
     own = ("self", "name", "input_dataset")
-    return _digest(*(f"{name}={identity_of(value)}" for name, value in sorted(bound.items()) if name not in own))
+    return digest(*(f"{name}={identity_of(value)}" for name, value in sorted(bound.items()) if name not in own))
 
 
 def identity_of(value: Any, depth: int = _DEPTH) -> str:  # noqa: ANN401
@@ -127,8 +123,8 @@ def _array_identity(value: Any) -> str:  # noqa: ANN401
     if array.shape == () and array.dtype != object:
         return _short(repr(array.item()))
     if array.dtype == object:
-        return f"<{dtype} {array.shape} {_digest(repr(array.tolist()))}>"
-    return f"<{dtype} {array.shape} {_digest(np.asarray(array.flat[: _LARGEST_BYTES // max(1, array.itemsize)]).tobytes())}>"
+        return f"<{dtype} {array.shape} {digest(repr(array.tolist()))}>"
+    return f"<{dtype} {array.shape} {digest(np.asarray(array.flat[: _LARGEST_BYTES // max(1, array.itemsize)]).tobytes())}>"
 
 
 def _array_of(value: Any) -> Any:  # noqa: ANN401
@@ -180,7 +176,7 @@ def code_identity(code: CodeType) -> str:
         for value in code.co_consts
         if not (is_class and value == code.co_firstlineno)
     ]
-    return _digest(
+    return digest(
         code.co_qualname, code.co_code, repr(constants), repr(code.co_names), repr(code.co_varnames), repr(code.co_freevars),
         repr((code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount, code.co_flags & _FLAGS)),
     )  # fmt: skip
@@ -274,78 +270,16 @@ def _code_by_place(text: bytes) -> dict[tuple[str, int], CodeType]:
     return code_by_place
 
 
-# -- traced graphs
-
-
-def spec_identity(datasets: Iterable[Any]) -> str:
-    """Return a digest of the element specs of the datasets; the empty string if there are none."""
-    specs = [str(dataset.element_spec) for dataset in datasets]
-    return _digest(repr(specs)) if specs else ""
-
-
-def traced_identity(dataset: Any) -> str:  # noqa: ANN401
-    """Return a digest of the graphs of a dataset's functions; the empty string if it has none.
-
-    It covers ops, attributes, constants and captured values, but not names and seeds.
-    """
-    wrappers: list[Any] = getattr(dataset, "_functions", list)()
-    parts = []
-    for wrapper in wrappers:
-        graph = wrapper.function.graph
-        definition = graph.as_graph_def()
-        library = {function.signature.name: function for function in definition.library.function}
-        parts.append(_nodes_identity(definition.node, (), library, {}))
-        parts += [
-            identity_of(outside) for outside, _ in graph.captures if outside.dtype.name not in ("resource", "variant")
-        ]
-    return _digest(*parts) if parts else ""
-
-
-def _nodes_identity(nodes: Any, inputs: Iterable[str], library: Any, known: dict[str, str]) -> str:  # noqa: ANN401
-    places = {name: f"in{number}" for number, name in enumerate(inputs)}
-    places |= {node.name: str(number) for number, node in enumerate(nodes)}
-    parts = []
-    for node in nodes:
-        sources = []
-        for source in node.input:
-            name, colon, port = source.lstrip("^").partition(":")
-            sources.append(f"{'^' if source.startswith('^') else ''}{places.get(name, name)}{colon}{port}")
-        is_seed = node.op == "Const" and node.name.rpartition("/")[2].startswith("seed")
-        attributes = [
-            f"{key}={_attribute(value, library, known)}"
-            for key, value in sorted(node.attr.items())
-            if not key.startswith("_") and key not in _UNSTABLE_ATTRIBUTES and not (is_seed and key == "value")
-        ]
-        parts.append(f"{node.op}({', '.join(sources)}) {' '.join(attributes)}")
-    return _digest(*parts)
-
-
-def _attribute(value: Any, library: Any, known: dict[str, str]) -> str:  # noqa: ANN401
-    """Describe an attribute of a node; functions by their bodies, because their names contain counters."""
-    names = [value.func.name] if value.HasField("func") else [function.name for function in value.list.func]
-    if not names:
-        return _digest(value.SerializeToString(deterministic=True))
-    identities = []
-    for name in names:
-        if name not in known:
-            known[name] = ""  # ends the recursion if the function calls itself
-            body = library.get(name)
-            if body is not None:
-                inputs = [argument.name for argument in body.signature.input_arg]
-                known[name] = _nodes_identity(body.node_def, inputs, library, known)
-        identities.append(known[name])
-    return ",".join(identities)
-
-
 def _short(text: str) -> str:
     """Replace the end of a long text by a digest, unless it contains functions: callers replace the digests of their code."""
-    return text if len(text) <= 200 or "<function" in text else f"{text[:60]}... {_digest(text)}"
+    return text if len(text) <= 200 or "<function" in text else f"{text[:60]}... {digest(text)}"
 
 
-def _digest(*parts: bytes | str) -> str:
-    digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
+def digest(*parts: bytes | str) -> str:
+    """Return a short digest of the parts, in hexadecimal."""
+    hashed = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass") if isinstance(part, str) else part
-        digest.update(len(data).to_bytes(8, "big"))
-        digest.update(data)
-    return digest.hexdigest()
+        hashed.update(len(data).to_bytes(8, "big"))
+        hashed.update(data)
+    return hashed.hexdigest()

@@ -26,11 +26,13 @@ from advisor.capture.instrument.enclosing_loops import enclosing_loops
 from advisor.capture.instrument.iterator_teardown import watch_release
 from advisor.capture.instrument.loop_losses import GRADIENT, RETURNED, LoopLosses
 from advisor.capture.instrument.patches import Patches
-from advisor.model.calls import CodeLine
+from advisor.model.calls import CodeLine, Site
 
 _TRACK = "_tfadv_track"
 _DIFFERENTIATES = "_tfadv_differentiates"
 """Mark of a tf.function that takes a gradient."""
+_MAX_FUNCTIONS = 32
+"""Number of tf.functions in a loop that are looked at. A loop that makes a new one in each step has no step to change."""
 
 
 class StepFollower(Protocol):
@@ -44,6 +46,22 @@ class StepFollower(Protocol):
 
     def boundary(self, track: Track) -> int:
         """Note that a step of `track` has ended and another one begins; return the start of the new step in ns."""
+
+
+class _Context:
+    """A library call of one thread. Its consumer is looked up once, because Keras asks for it twice per step."""
+
+    __slots__ = ("_key", "_track", "_tracks")
+
+    def __init__(self, tracks: Tracks, kind: str, site: Site | None, library: str | None) -> None:
+        self._tracks, self._key = tracks, (kind, site, library)
+        self._track: Track | None = None
+
+    def track(self) -> Track:
+        """Return the consumer; create it if necessary."""
+        if self._track is None:
+            self._track = self._tracks.at(*self._key)
+        return self._track
 
 
 class Consumption:
@@ -164,7 +182,7 @@ class Consumption:
             frame: Frame whose source location the consumer has.
         """
         place = self.finder.place(frame, kind.rsplit(".", 1)[-1])
-        self._contexts().append((kind, place.site, place.library))
+        self._contexts().append(_Context(self._tracks, kind, place.site, place.library))
 
     def leave(self) -> None:
         """Leave the innermost context."""
@@ -172,11 +190,11 @@ class Consumption:
 
     def current_track(self) -> Track | None:
         """Return the consumer of the innermost context; None outside of contexts."""
-        contexts = self._contexts()
-        return self._tracks.at(*contexts[-1]) if contexts else None
+        contexts = self._local.__dict__.get("contexts")
+        return contexts[-1].track() if contexts else None
 
-    def _contexts(self) -> list[tuple[str, Any, str | None]]:
-        contexts: list[tuple[str, Any, str | None]] = self._local.__dict__.setdefault("contexts", [])
+    def _contexts(self) -> list[_Context]:
+        contexts: list[_Context] = self._local.__dict__.setdefault("contexts", [])
         return contexts
 
     def _context_hook(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
@@ -216,7 +234,7 @@ class Consumption:
     def _made(self, iterator: Any, dataset: Any, kind: str | None, frame: FrameType | None) -> None:  # noqa: ANN401
         contexts = self._contexts()
         if contexts:
-            track = self._tracks.at(*contexts[-1])
+            track = contexts[-1].track()
         else:
             place = self.finder.place(frame)
             if kind is None:
@@ -242,8 +260,8 @@ class Consumption:
 
         @functools.wraps(original)
         def fetch(iterator: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            track = iterator.__dict__.get(_TRACK)
-            if local.__dict__.get("depth"):
+            track, mine = iterator.__dict__.get(_TRACK), local.__dict__
+            if mine.get("depth"):
                 return original(iterator, *args, **kwargs)
             if not is_eager():
                 self._traced(track)
@@ -252,8 +270,7 @@ class Consumption:
                 return original(iterator, *args, **kwargs)
             is_keras = track.kind.startswith("keras.")
             start = now() if is_keras else monitor.boundary(track)
-            local.last = track
-            local.depth = 1
+            mine["last"], mine["depth"] = track, 1
             try:
                 element = original(iterator, *args, **kwargs)
             except BaseException:
@@ -261,7 +278,7 @@ class Consumption:
                     track.forget()
                 raise
             finally:
-                local.depth = 0
+                mine["depth"] = 0
             track.fetch_ns += now() - start
             return element
 
@@ -339,38 +356,56 @@ class Consumption:
         if code.co_name.isidentifier() and self.finder.is_user_file(code.co_filename):
             track.eager_step = CodeLine(str(Path(code.co_filename).absolute()), code.co_firstlineno, code.co_name)
 
+    def _note_graph_step(self, track: Track, function: Any) -> None:  # noqa: ANN401
+        """Note the script's function of a tf.function that ran in a step of a loop, if it takes a gradient and no elements."""
+        if not track.open_since_ns or len(track.graph_step_ids) >= _MAX_FUNCTIONS:
+            return
+        track.graph_step_ids.add(id(function))
+        if not function.__dict__.get(_DIFFERENTIATES) or _TRACK in function.__dict__:
+            return
+        with contextlib.suppress(Exception):  # `python_function` may be any callable
+            code = inspect.unwrap(function.python_function).__code__
+            if code.co_name.isidentifier() and self.finder.is_user_file(code.co_filename):
+                step = CodeLine(str(Path(code.co_filename).absolute()), code.co_firstlineno, code.co_name)
+                track.graph_steps += [step] if step not in track.graph_steps else []
+
     # -- loops and steps inside a tf.function
 
     def _function_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local = self._local
+        local, losses = self._local, self.losses
 
         @functools.wraps(original)
         def __call__(function: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            if local.__dict__.get("function") is not None or local.__dict__.get("contexts"):
+            mine = local.__dict__
+            if mine.get("function") is not None or mine.get("contexts"):
                 return original(function, *args, **kwargs)
             track = function.__dict__.get(_TRACK)
             if track is not None:
                 self._monitor.boundary(track)
-                local.last = track
+                mine["last"] = track
                 if track.is_loop:
                     self.on_epoch(track.call_id)
-            local.function, local.arguments = function, (args, kwargs)
+            mine["function"], mine["arguments"] = function, (args, kwargs)
             try:
                 if track is None:
                     result = original(function, *args, **kwargs)
+                    last = mine.get("last")
+                    if last is not None and id(function) not in last.graph_step_ids:
+                        self._note_graph_step(last, function)
                 else:
                     with self._inside(track):
                         result = original(function, *args, **kwargs)
-                if function.__dict__.get(_DIFFERENTIATES):
-                    self.losses.note(local.__dict__.get("last"), result, RETURNED)
+                if not losses.is_over and function.__dict__.get(_DIFFERENTIATES):
+                    losses.note(mine.get("last"), result, RETURNED)
                 return result
             except Exception as error:
                 if track is not None and type(error).__name__ == "OutOfRangeError":
                     track.forget()
                 raise
             finally:
-                local.function = local.arguments = None
-                self._monitor.call_ended(threading.get_ident())
+                mine["function"] = mine["arguments"] = None
+                if track is None and _TRACK in function.__dict__:  # `_traced` has registered this call
+                    self._monitor.call_ended(threading.get_ident())
 
         return __call__
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import weakref
 from array import array
+from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +21,19 @@ MAX_STEPS = 50_000
 MAX_RELEASES = 1000
 """Maximum number of recorded iterator destructions per consumer; later ones are dropped."""
 
+MAX_CALLS = 32
+"""Number of the latest library calls (`fit`) of a consumer whose first steps are known."""
+
 TRAINING_KINDS = frozenset({"keras.fit"})
 SIDE_KINDS = frozenset({"keras.evaluate", "keras.predict"})
 
 
 class Track:
-    """The steps of one consumer, identified by its kind and its source location."""
+    """The steps of one consumer, identified by its kind and its source location: a track, as trace viewers call such a row."""
 
     __slots__ = (
         "batch_end_ns",
+        "call_firsts",
         "call_id",
         "count",
         "datasets",
@@ -39,10 +44,13 @@ class Track:
         "epochs",
         "fetch_ns",
         "first_ns",
+        "graph_step_ids",
+        "graph_steps",
         "id",
         "is_loop",
         "is_traced",
         "iterator",
+        "iterator_first",
         "iterators",
         "kind",
         "library",
@@ -70,6 +78,10 @@ class Track:
         self.loops: tuple[Loop, ...] | None = None
         """The loops of the script around the first iteration; None if they are not known."""
         self.iterator: weakref.ref[Any] | None = None
+        self.iterator_first = 0
+        """Number of the first step that reads the latest iterator."""
+        self.call_firsts: deque[int] = deque(maxlen=MAX_CALLS)
+        """Numbers of the first steps of the latest library calls (`fit`), which may trace functions before they fetch."""
         self.thread_id = 0
         """The thread that took its latest element; 0: none has."""
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
@@ -99,6 +111,10 @@ class Track:
         """Whether a gradient tape was opened during its steps, i.e. this loop trains."""
         self.eager_step: CodeLine | None = None
         """The script's function that opened such a tape outside a tf.function, and the line in which it begins."""
+        self.graph_steps: list[CodeLine] = []
+        """The script's functions that ran as a tf.function in its steps and take a gradient."""
+        self.graph_step_ids: set[int] = set()
+        """The `id` of each tf.function that was looked at."""
         self.is_traced = False
         """Whether its elements are taken inside a tf.function, so that the wait is not visible in Python."""
         self.is_loop = False
@@ -111,6 +127,7 @@ class Track:
             call_id: The call that made the dataset; None if no call is known.
         """
         self.iterators += 1
+        self.iterator_first = self.count + bool(self.open_since_ns)
         if call_id is not None and call_id != self.call_id:
             self.call_id = call_id
             self.datasets += 1
@@ -119,7 +136,8 @@ class Track:
         """Remove all steps, for another watch of the same process."""
         self.starts, self.ends, self.waits = array("q"), array("q"), array("q")
         self.count = self.dropped = self.first_ns = self.open_since_ns = self.fetch_ns = self.batch_end_ns = 0
-        self.epochs = self.epoch_count = self.released_at = 0
+        self.epochs = self.epoch_count = self.released_at = self.iterator_first = 0
+        self.call_firsts.clear()
         self.releases = []
         self.is_loop = False
 
@@ -248,6 +266,7 @@ class Track:
             datasets=self.datasets,
             loops=self.loops,
             eager_step=self.eager_step,
+            graph_steps=tuple(self.graph_steps),
         )
 
     def series(self, first: int = 0) -> StepSeries:

@@ -89,10 +89,15 @@ def last_buffer(proto: Any) -> LastBuffer | None:  # noqa: ANN401
     return None
 
 
+def model_now(track: Track) -> Any | None:  # noqa: ANN401
+    """Return the model proto of a consumer's iterator; None if there is none."""
+    iterator = track.iterator() if track.iterator is not None else None
+    return None if iterator is None else _proto(iterator)
+
+
 def buffer_now(track: Track) -> LastBuffer | None:
     """Return the last buffer of a consumer's iterator; None if there is no model of it, or no buffer at its end."""
-    iterator = track.iterator() if track.iterator is not None else None
-    proto = None if iterator is None else _proto(iterator)
+    proto = model_now(track)
     buffer = None if proto is None else last_buffer(proto)
     return buffer if buffer is not None and buffer.is_last else None
 
@@ -129,7 +134,6 @@ def _node(key: int, node: Any, earlier: Any) -> ModelNode:  # noqa: ANN401
         inputs=tuple(int(i) for i in node.inputs),
         num_elements=increase("num_elements"),
         bytes_produced=increase("bytes_produced"),
-        bytes_consumed=increase("bytes_consumed"),
         processing_time_ns=increase("processing_time"),
         buffered_elements=int(node.buffered_elements),
         buffered_bytes=int(node.buffered_bytes),
@@ -138,4 +142,6 @@ def _node(key: int, node: Any, earlier: Any) -> ModelNode:  # noqa: ANN401
     )
 
 
-__all__ = ["LastBuffer", "Track", "buffer_now", "elements_produced", "last_buffer", "model_deltas", "model_nodes"]
+__all__ = [
+    "LastBuffer", "Track", "buffer_now", "elements_produced", "last_buffer", "model_deltas", "model_nodes", "model_now",
+]  # fmt: skip

@@ -10,12 +10,15 @@ iterator is not changed.
 
 from __future__ import annotations
 
+import gc
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 _ATTRIBUTE = "_tfadv_release"
+_RESOURCE = "_iterator_resource"
+"""TensorFlow's private attribute that holds the C++ iterator."""
 
 
 class _Release:
@@ -40,3 +43,18 @@ class _Release:
 def watch_release(iterator: Any, on_released: Callable[[int, int], None]) -> None:  # noqa: ANN401
     """Call `on_released(now_ns, took_ns)` after the iterator has been destroyed."""
     iterator.__dict__[_ATTRIBUTE] = _Release(iterator, on_released)
+
+
+def release_before_exit(references: Iterable[weakref.ref[Any] | None]) -> None:
+    """Destroy iterators of a script that was stopped, while Python functions of their pipelines can still return.
+
+    Once the interpreter ends, a thread of TensorFlow can no longer enter Python. The destructor of an iterator waits for the
+    calls under way, so with a `numpy_function` or a generator it would wait for ever (seen with TensorFlow 2.21).
+
+    Args:
+        references: Iterators that the calling thread has read. Those that nothing refers to any more are destroyed, too.
+    """
+    for iterator in [reference() for reference in references if reference is not None]:
+        if iterator is not None:
+            iterator.__dict__.pop(_RESOURCE, None)
+    gc.collect()

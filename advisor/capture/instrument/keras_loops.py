@@ -54,16 +54,15 @@ class KerasLoops:
         self.models.install(model, patches)
         for name in ("on_epoch_end", "on_train_end", "on_test_end", "on_predict_end"):
             if name in callbacks.__dict__:
-                patches.set(callbacks, name, self._batch_hook(getattr(callbacks, name), self._finish_epoch))
+                patches.set(callbacks, name, self._epoch_hook(getattr(callbacks, name)))
         for name, word in _LOOPS.items():
             owner = next((cls for cls in model.__mro__ if name in cls.__dict__), None)
             if owner is not None:
                 patches.set(owner, name, self._loop_hook(getattr(owner, name), f"keras.{name}"))
-            for suffix, action in (("begin", self._begin), ("end", self._end)):
-                method = f"on_{word}_batch_{suffix}"
+            end_hook = self._train_end_hook if word == "train" else self._end_hook
+            for method, hook in ((f"on_{word}_batch_begin", self._begin_hook), (f"on_{word}_batch_end", end_hook)):
                 if method in callbacks.__dict__:
-                    hook = self._train_end_hook if method == "on_train_batch_end" else self._batch_hook
-                    patches.set(callbacks, method, hook(getattr(callbacks, method), action))
+                    patches.set(callbacks, method, hook(getattr(callbacks, method)))
 
     def _loop_hook(self, original: Callable[..., Any], kind: str) -> Callable[..., Any]:
         steps_parameter = "steps_per_epoch" if kind == "keras.fit" else "steps"
@@ -73,6 +72,7 @@ class KerasLoops:
             self._end_epoch()  # `fit` calls `evaluate` for validation before it calls `on_epoch_end`
             self._consumption.enter(kind, sys._getframe(1))
             try:
+                self._note_first_step()
                 self._note_length(steps_parameter, original, model, args, kwargs)
                 self._note(model, kind, args, kwargs)
                 self._note_passes(kind, original, model, args, kwargs)
@@ -85,36 +85,58 @@ class KerasLoops:
 
         return loop
 
-    @staticmethod
-    def _batch_hook(original: Callable[..., Any], action: Callable[[Any], None]) -> Callable[..., Any]:
+    def _epoch_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
-        def on_batch(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            action(callbacks)
+        def on_end(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            self._finish_epoch(callbacks)
             return original(callbacks, *args, **kwargs)
 
-        return on_batch
+        return on_end
 
-    def _train_end_hook(self, original: Callable[..., Any], action: Callable[[Any], None]) -> Callable[..., Any]:
+    # The hooks of a batch run once per step: they call as few functions as they can.
+
+    def _begin_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        current_track, monitor = self._consumption.current_track, self._monitor
+
+        @functools.wraps(original)
+        def on_batch_begin(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            track = current_track()
+            if track is not None:
+                monitor.boundary(track)
+            return original(callbacks, *args, **kwargs)
+
+        return on_batch_begin
+
+    def _end_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        current_track, now = self._consumption.current_track, time.time_ns
+
+        @functools.wraps(original)
+        def on_batch_end(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            track = current_track()
+            if track is not None:
+                track.batch_end_ns = now()
+            return original(callbacks, *args, **kwargs)
+
+        return on_batch_end
+
+    def _train_end_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        current_track, models, now = self._consumption.current_track, self.models, time.time_ns
+
         @functools.wraps(original)
         def on_train_batch_end(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            action(callbacks)
-            logs = kwargs.get("logs", args[1] if len(args) > 1 else None)
-            per_call = self.facts.get("steps_per_execution")
-            model = getattr(callbacks, "model", None) or getattr(callbacks, "_model", None)
-            self.models.note_batch(model, logs, per_call if isinstance(per_call, int) else None)
+            track = current_track()
+            if track is not None:
+                track.batch_end_ns = now()
+            if models.is_noting_batches:
+                self._note_batch(callbacks, kwargs.get("logs", args[1] if len(args) > 1 else None))
             return original(callbacks, *args, **kwargs)
 
         return on_train_batch_end
 
-    def _begin(self, _callbacks: Any) -> None:  # noqa: ANN401
-        track = self._consumption.current_track()
-        if track is not None:
-            self._monitor.boundary(track)
-
-    def _end(self, _callbacks: Any) -> None:  # noqa: ANN401
-        track = self._consumption.current_track()
-        if track is not None:
-            track.batch_end_ns = time.time_ns()
+    def _note_batch(self, callbacks: Any, logs: Any) -> None:  # noqa: ANN401
+        per_call = self.facts.get("steps_per_execution")
+        model = getattr(callbacks, "model", None) or getattr(callbacks, "_model", None)
+        self.models.note_batch(model, logs, per_call if isinstance(per_call, int) else None)
 
     def _end_epoch(self) -> None:
         track = self._consumption.current_track()
@@ -128,6 +150,11 @@ class KerasLoops:
         if track is not None:
             was_stopped = bool(getattr(getattr(callbacks, "model", None), "stop_training", False))
             track.end_epoch(is_whole=track.takes_all and not was_stopped)
+
+    def _note_first_step(self) -> None:
+        track = self._consumption.current_track()
+        if track is not None:
+            track.call_firsts.append(track.count)
 
     def _note_length(
         self,

@@ -47,6 +47,11 @@ class KerasModels:
         self._is_described = False
         self._is_following = not self._batches
 
+    @property
+    def is_noting_batches(self) -> bool:
+        """Whether `note_batch` has anything to do."""
+        return self._is_following or not self._is_described
+
     def note_batch(self, model: Any, logs: Any, per_call: int | None) -> None:  # noqa: ANN401
         """Note the end of a call of the train function.
 

@@ -27,7 +27,8 @@ class LoopLosses:
         self._kept: list[Any] = []
         self._track: Track | None = None
         self._step_ns = 0
-        self._is_over = False
+        self.is_over = False
+        """Whether no more losses are kept."""
 
     def note(self, track: Track | None, value: Any, source: str) -> None:  # noqa: ANN401
         """Note a loss. The first one of a step counts: a step may train two models, one after the other.
@@ -37,7 +38,7 @@ class LoopLosses:
             value: A tensor, or what a function returned: the loss is the only scalar in it, or is called `loss`.
             source: `GRADIENT` or `RETURNED`.
         """
-        if self._is_over or track is None or not track.open_since_ns or track.is_loop:
+        if self.is_over or track is None or not track.open_since_ns or track.is_loop:
             return
         if self._track is not None and (track is not self._track or track.open_since_ns == self._step_ns):
             return
@@ -46,11 +47,11 @@ class LoopLosses:
         except Exception:  # an object of the script with attributes of its own
             loss = None
         if loss is None or self.source not in ("", source):
-            self._is_over = True
+            self.is_over = True
             return
         self._track, self._step_ns, self.source = track, track.open_since_ns, source
         self._kept.append(loss)
-        self._is_over = len(self._kept) >= MAX_BATCHES
+        self.is_over = len(self._kept) >= MAX_BATCHES
 
     def read(self) -> tuple[tuple[int, float | None], ...]:
         """Return (steps so far, mean loss over them; None if it is not finite)."""
@@ -68,7 +69,7 @@ def _scalar_in(value: Any) -> Any:  # noqa: ANN401
     if isinstance(value, dict) and "loss" in value:
         value = value["loss"]
     values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
-    scalars = [each for each in values if _is_scalar(each)]
+    scalars = [item for item in values if _is_scalar(item)]
     return scalars[0] if len(scalars) == 1 else None
 
 

@@ -16,21 +16,21 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any
 
-from advisor.capture.instrument.call_sites import Place, SiteFinder
+from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.captured_state import Captured, constant_texts
 from advisor.capture.instrument.code_identity import bound_identity
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, ID_PREFIX, origin, origins
 from advisor.capture.instrument.generator_watch import GeneratorWatch
 from advisor.capture.instrument.op_lines import OpLines
+from advisor.capture.instrument.pending_calls import PendingCall, enclosing_calls, is_positional
 from advisor.capture.instrument.python_call_watch import PythonCallWatch
-from advisor.capture.instrument.replay_log import DATA_SOURCES, NO_SEEDS, LoggedCall, ReplayLog, Seeds
+from advisor.capture.instrument.replay_log import DATA_SOURCES, NO_SEEDS, LoggedCall, ReplayLog
 from advisor.capture.instrument.state_watch import StateWatch
 from advisor.capture.instrument.traced_functions import function_facts, function_site
 from advisor.capture.instrument.value_summaries import describe_arguments, describe_options, element_facts
-from advisor.host.disk_speed import DataFiles, FileNames, file_names
+from advisor.host.disk_speed import DataFiles, file_names
 from advisor.model.calls import Call, FunctionFacts
 from advisor.model.op_effects import FILE_READING_OPS
 from advisor.model.state import DATASET
@@ -52,29 +52,6 @@ _FUNCTION_PARAMETERS = (
 )
 _READERS = ("RecordDataset", "RecordDatasetV2", "LineDataset", "CSVDatasetV2")
 """Suffixes of the types of ops that read files of records."""
-_TRACING_FILE = "structured_function.py"
-"""A frame of this file between two calls means that the user function of the outer call made the inner one."""
-
-
-@dataclasses.dataclass(slots=True)
-class _Pending:
-    """A call that has not returned yet."""
-
-    id: str
-    method: str
-    place: Place
-    kwargs: dict[str, Any]
-    bound: dict[str, Any]
-    explicit: tuple[str, ...]
-    inputs: tuple[str, ...]
-    unrecorded: tuple[str, ...]
-    user_name: str | None
-    made_by: str | None
-    nested_in: str | None
-    frame: FrameType | None
-    made_ns: int = 0
-    seeds: Seeds = NO_SEEDS
-    files: FileNames | None = None
 
 
 Replacing = Callable[[Callable[..., Any], str, tuple[Any, ...], dict[str, Any], bool], Any]
@@ -152,7 +129,7 @@ class Recorder:
 
     def generator_call(self) -> str | None:
         """Return the id of the `from_generator` call that this thread is making; None if there is none."""
-        stack: list[_Pending] = self._local.__dict__.get("stack", [])
+        stack: list[PendingCall] = self._local.__dict__.get("stack", [])
         return stack[-1].id if stack and stack[-1].method == "from_generator" else None
 
     def traced_call(self) -> str | None:
@@ -160,7 +137,7 @@ class Recorder:
 
         The implementation of a public method may make calls of its own, with Python functions that are not the user's.
         """
-        stack: list[_Pending] = self._local.__dict__.get("stack", [])
+        stack: list[PendingCall] = self._local.__dict__.get("stack", [])
         return stack[-1].id if stack and stack[-1].made_by is None and stack[-1].method != "from_generator" else None
 
     def wrap(self, original: Callable[..., Any], method: str, is_constructor: bool = False) -> Callable[..., Any]:
@@ -208,7 +185,7 @@ class Recorder:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         is_constructor: bool,
-    ) -> _Pending | None:
+    ) -> PendingCall | None:
         if signature is None or not self._is_recording():
             return None
         try:
@@ -224,8 +201,8 @@ class Recorder:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         is_constructor: bool,
-    ) -> _Pending | None:
-        stack: list[_Pending] = self._local.__dict__.setdefault("stack", [])
+    ) -> PendingCall | None:
+        stack: list[PendingCall] = self._local.__dict__.setdefault("stack", [])
         if is_constructor and stack and stack[-1].bound.get("self") is args[0]:
             return None  # a subclass constructor calls the base constructor: one dataset, one call
         if len(self._calls) >= MAX_CALLS:
@@ -247,13 +224,13 @@ class Recorder:
         name = bound.get("name", bound.get("kwargs", {}).get("name") if isinstance(bound.get("kwargs"), dict) else None)
         kwargs = dict(kwargs)
         takes_name = "name" in signature.parameters or method == "range"
-        if name is None and takes_name and not _is_positional(signature, args, "name"):
+        if name is None and takes_name and not is_positional(signature, args, "name"):
             kwargs["name"] = call_id
-        made_by, nested_in = self._relation(stack, frame)
+        made_by, nested_in = enclosing_calls(stack, frame)
         is_user_name = isinstance(name, str) and not name.startswith(ID_PREFIX)
         inputs, unrecorded = origins(bound)
         seeds = NO_SEEDS if self.replay_log is None else self.replay_log.begin(call_id, method, made_by or nested_in)
-        return _Pending(
+        return PendingCall(
             id=call_id,
             method=method,
             place=self.finder.place(frame, method),
@@ -270,29 +247,13 @@ class Recorder:
             files=files,
         )
 
-    @staticmethod
-    def _relation(stack: list[_Pending], frame: FrameType | None) -> tuple[str | None, str | None]:
-        """Return the enclosing calls of a call.
-
-        Returns:
-            (id of the call whose implementation makes this one, id of the call whose user function makes this one).
-        """
-        if not stack:
-            return None, None
-        outer = stack[-1]
-        while frame is not None and frame is not outer.frame:
-            if frame.f_code.co_filename.endswith(_TRACING_FILE):
-                return None, outer.id
-            frame = frame.f_back
-        return outer.id, outer.nested_in
-
-    def _end(self, pending: _Pending, dataset: Any) -> None:  # noqa: ANN401
+    def _end(self, pending: PendingCall, dataset: Any) -> None:  # noqa: ANN401
         try:
             self._keep(pending, dataset)
         except Exception as error:
             self._warn(f"The result of {pending.method} could not be recorded ({type(error).__name__}: {error}).")
 
-    def _keep(self, pending: _Pending, dataset: Any) -> None:  # noqa: ANN401
+    def _keep(self, pending: PendingCall, dataset: Any) -> None:  # noqa: ANN401
         if not hasattr(dataset, "element_spec"):
             return
         has_id = getattr(dataset, ID_ATTRIBUTE, None) is not None
@@ -345,7 +306,7 @@ class Recorder:
         except Exception as error:
             self._warn(f"The state that {pending.method} reads could not be tracked ({type(error).__name__}: {error}).")
 
-    def _identity(self, pending: _Pending) -> str:
+    def _identity(self, pending: PendingCall) -> str:
         """Return the digest of the arguments of a call that the script itself makes."""
         is_own = pending.place.site is not None and pending.made_by is None and pending.nested_in is None
         if not is_own or len(self._calls) >= MAX_IDENTITIES:
@@ -367,7 +328,7 @@ class Recorder:
 
     def _keep_for_replay(
         self,
-        pending: _Pending,
+        pending: PendingCall,
         original: Callable[..., Any],
         args: tuple[Any, ...],
         dataset: Any,  # noqa: ANN401
@@ -398,11 +359,3 @@ def _files_of(bound: dict[str, Any], dataset: Any, facts: FunctionFacts | None) 
         for wrapper in getattr(dataset, "_functions", list)():
             names += constant_texts(wrapper.function.graph)
     return names
-
-
-def _is_positional(signature: inspect.Signature, args: tuple[Any, ...], name: str) -> bool:
-    """Return whether the caller passed the parameter by position."""
-    positional = [
-        p.name for p in signature.parameters.values() if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    return name in positional[: len(args)]

@@ -99,7 +99,7 @@ class LaterWindows:
             if reason is not None:
                 self._close(reason)
         elif now - self._opened_ns >= LATER_SECONDS.value * 1e9:
-            measurement.end_plain()
+            measurement.end_unprofiled()
             self._start_profiler(measurement)
 
     def poll(self, now: int, loop: Track | None) -> None:

@@ -5,6 +5,8 @@ In: two `Track`s.  Out: whether the one takes the lead from the other.
 
 from __future__ import annotations
 
+import threading
+
 from advisor.capture.instrument.consumers import Track
 from advisor.host.calibration.window import LOOK_STEPS, NEW_LEADER_STEPS
 
@@ -27,3 +29,11 @@ def _may_be_inside(track: Track, leader: Track) -> bool:
     if not leader.open_since_ns or not leader.has_iterator:
         return False
     return leader.count > 0 or track.count < LOOK_STEPS.value
+
+
+def is_foreign_thread() -> bool:
+    """Return whether Python did not start this thread, as when TensorFlow calls a generator that reads another dataset.
+
+    Such a consumer feeds a pipeline. It must not lead: an exception that ends it there would be an error of the pipeline.
+    """
+    return isinstance(threading.current_thread(), threading._DummyThread)

@@ -2,8 +2,8 @@
 
 In: the consumers (`Tracks`), whose steps the hooks record anyway.  Out: a `LiveSample` per interval, passed to a callback.
 
-A sample reads what the steps since the previous one left behind, and asks tf.data's own model how full the buffers are. It takes
-well under a millisecond; its CPU time is part of every sample.
+A sample reads what the steps since the previous one left behind, and asks tf.data's own model how full the buffers are and, where
+Python does not see the wait, for the gap times. It takes well under a millisecond; its CPU time is part of every sample.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 from advisor.capture.instrument.consumers import Track, Tracks
 from advisor.capture.instrument.iterator_model import last_buffer, model_nodes
+from advisor.capture.window.gap_times import Gaps, LoopShare, LoopWait, gaps_of, latest_waits
 from advisor.model.live import LiveConsumer, LiveSample
 
 _STATM = "/proc/self/statm"
@@ -35,6 +36,7 @@ class LiveCounters:
         send: Callable[[LiveSample], None],
         warn: Callable[[str], None],
         interval_s: float,
+        running_since: Callable[[Track], int] = lambda track: 0,
     ) -> None:
         """Create the counters without starting them.
 
@@ -45,16 +47,16 @@ class LiveCounters:
             send: Called with each sample, in the thread. An OSError, raised if the reader has ended, stops the sampling.
             warn: Called with a sentence if sampling fails, which ends it.
             interval_s: Seconds between two samples.
+            running_since: Returns when a consumer's current call into TensorFlow began, Unix time in ns; 0 if none is running.
         """
         self._warn = warn
         self._tracks, self._leader, self._has_profiled_since = tracks, leader, has_profiled_since
-        self._send, self._interval_s = send, interval_s
+        self._send, self._interval_s, self._running_since = send, interval_s, running_since
         self._seen: dict[str, int] = {}
         """Consumer id -> number of its steps that have been sampled."""
         self._passes_before = {track.id: track.iterators for track in tracks.all()}
         """Consumer id -> iterations before the counters were made, by an earlier watch of the same process."""
-        self._seen_in_model: dict[str, tuple[int, int]] = {}
-        """Consumer id -> (identity of its iterator, elements that it has produced)."""
+        self._loop_waits: dict[str, LoopWait] = {}
         self._total_in_model: dict[str, int] = {}
         self._stop = threading.Event()
         self._lock = threading.Lock()
@@ -87,7 +89,9 @@ class LiveCounters:
             own_ns = time.thread_time_ns() if threading.current_thread() is self._thread else self._last_own_ns
             models = model_nodes(self._tracks)
             leader = self._leader()
-            consumers = [self._consumer(track, models.get(track.id), track is leader) for track in self._tracks.all()]
+            consumers = [
+                self._consumer(track, models.get(track.id), track is leader, now) for track in self._tracks.all()
+            ]
             elapsed_ns = max(1, now - self._last_ns)
             sample = LiveSample(
                 now,
@@ -111,13 +115,15 @@ class LiveCounters:
                 self._warn(f"The steps were no longer watched ({type(error).__name__}: {error}).")
                 return
 
-    def _consumer(self, track: Track, model: tuple[int, Any] | None, is_main: bool) -> LiveConsumer | None:
+    def _consumer(self, track: Track, model: tuple[int, Any] | None, is_main: bool, now_ns: int) -> LiveConsumer | None:
         buffer = None if model is None else last_buffer(model[1])
+        gaps = None if model is None else gaps_of(model[1])
         if track.is_loop or (track.is_traced and not track.count):
-            new, step_ns, wait_ns = self._elements(track, model), None, None
+            share = self._elements(track, gaps, now_ns)
+            new, step_ns, wait_ns = share.elements, share.length_ns, share.wait_ns
             total, pauses = self._total_in_model.get(track.id, 0), (0, 0)
         else:
-            new, step_ns, wait_ns, pauses = self._steps(track)
+            new, step_ns, wait_ns, pauses = self._steps(track, gaps)
             total = self._seen[track.id]
         if not new:
             return None
@@ -136,7 +142,7 @@ class LiveCounters:
             *pauses,
         )
 
-    def _steps(self, track: Track) -> tuple[int, float | None, float | None, tuple[int, int]]:
+    def _steps(self, track: Track, gaps: Gaps | None) -> tuple[int, float | None, float | None, tuple[int, int]]:
         """Return (number, mean length, mean wait, pauses before them) of the steps since the previous sample.
 
         The training's thread appends to the three columns one after the other, so the shortest one tells how many are complete.
@@ -155,19 +161,25 @@ class LiveCounters:
         first = max(1, kept - new)
         pauses = _pauses(track.ends[first - 1 : kept - 1], track.starts[first:kept])
         # no `next` takes no time: Keras fetches inside its step function, unseen
-        return new, length_ns, wait_ns or None, pauses
+        return new, length_ns, wait_ns or _unseen_wait(track, kept, new, gaps), pauses
 
-    def _elements(self, track: Track, model: tuple[int, Any] | None) -> int:
-        """Return how many elements a loop inside a tf.function took, from tf.data's model of its iterator."""
-        if model is None:
-            return 0
-        identity, proto = model
-        produced = int(proto.nodes[proto.output].num_elements)
-        earlier = self._seen_in_model.get(track.id)
-        self._seen_in_model[track.id] = identity, produced
-        new = produced - earlier[1] if earlier is not None and earlier[0] == identity else produced
-        self._total_in_model[track.id] = self._total_in_model.get(track.id, 0) + max(0, new)
-        return max(0, new)
+    def _elements(self, track: Track, gaps: Gaps | None, now_ns: int) -> LoopShare:
+        """Return how many elements a loop inside a tf.function took, and how long they took, from the model of its iterator."""
+        if gaps is None:
+            return LoopShare(0)
+        wait = self._loop_waits.setdefault(track.id, LoopWait())
+        share = wait.look(now_ns, track.iterators, gaps, self._running_since(track))
+        self._total_in_model[track.id] = self._total_in_model.get(track.id, 0) + share.elements
+        return share
+
+
+def _unseen_wait(track: Track, kept: int, new: int, gaps: Gaps | None) -> float | None:
+    """Return the mean wait of the latest `new` steps from the gaps of the iterator; None if it is unknown.
+
+    If there are more than 100 of them, it is the mean of the latest 100, which stands for all.
+    """
+    waits = latest_waits(track, gaps, kept, new) if gaps is not None else []
+    return sum(wait.wait_ns for wait in waits) / len(waits) if waits else None
 
 
 def _pauses(ends: array[int], starts: array[int]) -> tuple[int, int]:

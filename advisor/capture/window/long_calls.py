@@ -43,6 +43,10 @@ class LongCalls:
         """Return whether a call of this consumer is running."""
         return any(call.track is track for call in self.now())
 
+    def running_since(self, track: Track) -> int:
+        """Return when the current call of this consumer began, Unix time in ns; 0 if none is running."""
+        return min((call.start_ns for call in self.now() if call.track is track), default=0)
+
     def loop(self, now_ns: int) -> LongCall | None:
         """Return a call that has been in TensorFlow's executor for too long to be a single step; None if there is none."""
         return next((call for call in self.now() if self._is_loop(call, now_ns)), None)

@@ -129,12 +129,12 @@ def requests_in(folder: Path, enough: int) -> int | None:
     for path in folder.glob("plugins/profile/*/*.xplane.pb"):
         try:
             with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
-                found = (_count(bytes(content), enough) or None) if content.find(_EVENT) >= 0 else 0
+                requests = (_count(bytes(content), enough) or None) if content.find(_EVENT) >= 0 else 0
         except Exception:  # an empty file cannot be mapped; TensorFlow's description of profiles is private
             return None
-        if found is None:
+        if requests is None:
             return None
-        most = max(most or 0, found)
+        most = max(most or 0, requests)
     return most
 
 

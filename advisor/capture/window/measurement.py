@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.consumers import Track, Tracks
-from advisor.capture.instrument.iterator_model import model_deltas, model_nodes
+from advisor.capture.instrument.iterator_model import model_deltas, model_nodes, model_now
+from advisor.capture.window.gap_times import MOST_KEPT, StepWait, gaps_of, latest_waits
 from advisor.capture.window.profiler import Profiler, profile_bytes
 from advisor.capture.window.python_sampler import PythonSampler
 from advisor.capture.window.usage import LockProbe, Snapshot, usage_between
-from advisor.host.calibration.window import BYTES_PER_EVENT, PLAIN_MIN_STEPS
-from advisor.model.recording import IteratorModel, PythonSamples, Usage, Window
+from advisor.host.calibration.window import BYTES_PER_EVENT, UNPROFILED_MIN_STEPS
+from advisor.model.recording import GapWaits, IteratorModel, PythonSamples, Usage, Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Capture:
     usage: Usage
     models: tuple[IteratorModel, ...]
     """tf.data's models of the whole window."""
-    plain_models: tuple[IteratorModel, ...]
+    unprofiled_models: tuple[IteratorModel, ...]
     """tf.data's models of the stretch without the profiler."""
     track: Track | None
     """The consumer whose steps were measured."""
@@ -39,6 +40,8 @@ class Capture:
     """Size of the profile; 0 if there is none."""
     python_samples: PythonSamples | None = None
     """None if no Python function was sampled."""
+    gap_waits: tuple[GapWaits, ...] = ()
+    """Waits of the consumer that Python does not see; empty if it sees them, or tf.data does not tell."""
 
     @property
     def events_per_step(self) -> float | None:
@@ -74,9 +77,11 @@ class Measurement:
         self.first_step = track.count if track is not None else 0
         """Index in its track of the first step of the current stretch."""
         self._warmup_steps = self.first_step
-        self._plain: tuple[Snapshot, float | None, int] | None = None
+        self._unprofiled_part: tuple[Snapshot, float | None, int] | None = None
         """End of the stretch without the profiler: counters, share of time spent waiting for the GIL, number of steps."""
-        self._plain_models: tuple[IteratorModel, ...] = ()
+        self._unprofiled_models: tuple[IteratorModel, ...] = ()
+        self._waits: dict[int, StepWait] = {}
+        """Number of a step -> its wait, where Python does not see it."""
         self.unprofiled = ""
         """Why there is no profile, in one sentence; empty if there is one."""
         self.track = track
@@ -93,13 +98,14 @@ class Measurement:
         """Unix time of the start of the current stretch."""
         return self._profiled.time_ns
 
-    def end_plain(self) -> None:
+    def end_unprofiled(self) -> None:
         """End the stretch without the profiler. Call `start_profiler` next."""
         if self.track is not None:
             end = Snapshot.take(self._start)
-            self._plain = end, self._probe.stop(), self.track.count - self._warmup_steps
+            self._unprofiled_part = end, self._probe.stop(), self.track.count - self._warmup_steps
             self.first_step = self.track.count
-            self._plain_models = model_deltas(self._tracks, self._models)
+            self._unprofiled_models = model_deltas(self._tracks, self._models)
+            self._note_waits()
 
     def start_profiler(self) -> None:
         """Begin the profiled stretch."""
@@ -110,11 +116,11 @@ class Measurement:
                 self.unprofiled = _not_started(error)
             if self._sampler is not None:
                 # without an unprofiled stretch, the lock probe still runs, whose result depends on the switch interval
-                self._sampler.start(may_switch_faster=self._plain is not None)
+                self._sampler.start(may_switch_faster=self._unprofiled_part is not None)
                 self._is_sampling = True
         self._profiled = Snapshot.take()
 
-    def add_plain_to(self, capture: Capture, closed_by: str | None = None) -> Capture:
+    def add_unprofiled_to(self, capture: Capture, closed_by: str | None = None) -> Capture:
         """Add the steps without the profiler to an earlier capture, for a run that ends before the profiler is started again.
 
         Args:
@@ -124,10 +130,14 @@ class Measurement:
         Returns:
             The completed capture, or `capture` itself if too few steps were measured or they belong to another consumer.
         """
-        self.end_plain()
-        if self._plain is None or self._plain[2] < PLAIN_MIN_STEPS.value or capture.track is not self.track:
+        self.end_unprofiled()
+        if (
+            self._unprofiled_part is None
+            or self._unprofiled_part[2] < UNPROFILED_MIN_STEPS.value
+            or capture.track is not self.track
+        ):
             return capture
-        end, gil_wait_share, steps = self._plain
+        end, gil_wait_share, steps = self._unprofiled_part
         window = replace(
             capture.window,
             warmup_steps=self._warmup_steps,
@@ -137,7 +147,9 @@ class Measurement:
             plain_steps=steps,
         )
         usage = usage_between(self._start, end, gil_wait_share)
-        return replace(capture, window=window, usage=usage, plain_models=self._plain_models)
+        return replace(
+            capture, window=window, usage=usage, unprofiled_models=self._unprofiled_models, gap_waits=self._gap_waits()
+        )
 
     def abandon(self) -> None:
         """Discard the window, and the profile if the profiler is running."""
@@ -158,13 +170,14 @@ class Measurement:
         end = Snapshot.take(self._start)
         samples = self._sampler.stop() if self._sampler is not None and self._is_sampling else None
         gil_wait_share = self._probe.stop()
-        usage_end, plain_steps = end, 0
-        if self._plain is not None:
-            usage_end, gil_wait_share, plain_steps = self._plain
+        usage_end, unprofiled_steps = end, 0
+        if self._unprofiled_part is not None:
+            usage_end, gil_wait_share, unprofiled_steps = self._unprofiled_part
         track = self.track
         steps = 0 if track is None or track.is_loop else max(0, track.count - self.first_step)
         on_saving(steps)
         models = model_deltas(self._tracks, self._models)
+        self._note_waits()
         if self._profiler is not None:
             try:
                 self._profiler.stop()
@@ -176,14 +189,41 @@ class Measurement:
             self._warmup_steps,
             steps,
             closed_by,
-            plain_start_ns=self._start.time_ns if self._plain else 0,
-            plain_end_ns=usage_end.time_ns if self._plain else 0,
-            plain_steps=plain_steps,
+            plain_start_ns=self._start.time_ns if self._unprofiled_part else 0,
+            plain_end_ns=usage_end.time_ns if self._unprofiled_part else 0,
+            plain_steps=unprofiled_steps,
         )
         usage = usage_between(self._start, usage_end, gil_wait_share)
         return Capture(
-            self._folder, window, usage, models, self._plain_models, track, profile_bytes(self._folder), samples
+            self._folder,
+            window,
+            usage,
+            models,
+            self._unprofiled_models,
+            track,
+            profile_bytes(self._folder),
+            samples,
+            self._gap_waits(),
         )
+
+    def _note_waits(self) -> None:
+        """Note how long the latest steps waited, if Python does not see it."""
+        track = self.track
+        if track is None or track.is_loop or any(track.waits[-MOST_KEPT:]):
+            return
+        try:
+            model = model_now(track)
+            waits = latest_waits(track, gaps_of(model), len(track.ends), MOST_KEPT) if model is not None else []
+        except Exception:  # the model is private, and an error here must not stop the script
+            return
+        self._waits |= {wait.number: wait for wait in waits}
+
+    def _gap_waits(self) -> tuple[GapWaits, ...]:
+        waits = [self._waits[number] for number in sorted(self._waits)]
+        if self.track is None or not waits:
+            return ()
+        rows = [(wait.start_ns, wait.end_ns, wait.wait_ns) for wait in waits]
+        return (GapWaits(self.track.id, *map(tuple, zip(*rows, strict=True))),)
 
 
 def _not_started(error: Exception) -> str:

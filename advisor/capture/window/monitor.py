@@ -3,17 +3,16 @@
 In: step boundaries from the hooks (in the consumer's thread), and polls of the watchdog if there are no step boundaries.
 Out: the best `Capture`; then a `StopScript` at the next boundary.
 
-States: idle -> trial -> pause -> plain -> open -> closed. The trial is a short profile that starts after two steps, so that there
-is a measurement even if the script ends soon. During the pause, the buffers that filled up while the trial was written drain.
-Trial and pause are skipped if the user sets the warm-up. In state `plain`, steps are timed without the profiler; in state `open`,
-with it. State `open` is skipped if there is no time for it: the trial's profile is the one of the run then.
+States: idle -> trial -> pause -> unprofiled -> open -> closed. The trial is a short profile that starts after two steps, so that
+there is a measurement even if the script ends soon. During the pause, the buffers that filled up while the trial was written
+drain. Trial and pause are skipped if the user sets the warm-up. In state `unprofiled`, steps are timed without the profiler; in
+state `open`, with it. State `open` is skipped if there is no time for it: the trial's profile is the one of the run then.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -22,23 +21,17 @@ from typing import NoReturn
 
 from advisor.capture.instrument.consumers import LongCall, Track, Tracks
 from advisor.capture.window.buffer_watch import BufferWatch
-from advisor.capture.window.later_windows import LaterWindows
-from advisor.capture.window.leader import takes_the_lead
-from advisor.capture.window.long_calls import LongCalls
+from advisor.capture.window.leader import is_foreign_thread, takes_the_lead
 from advisor.capture.window.loop_window import LoopWindow
-from advisor.capture.window.measurement import Capture, Measurement
-from advisor.capture.window.profiler import Profiler, move_profile
+from advisor.capture.window.measurement import Measurement
 from advisor.capture.window.python_sampler import PythonSampler
-from advisor.capture.window.schedule import Limits, has_drained
+from advisor.capture.window.run_window import RunWindow
+from advisor.capture.window.schedule import Limits
 from advisor.capture.window.script_end import ScriptEnd
-from advisor.capture.window.time_left import TimeLeft, time_left
 from advisor.host.calibration.window import (
     AUTOTUNE_FIRST_CALLS,
     BOUNDARY_NS,
     CHECK_NS,
-    COUNTED_START_S,
-    ENOUGH_STEPS,
-    MIN_STEPS,
     PATIENCE_S,
     TRIAL_SECONDS,
     TRIAL_STEPS,
@@ -51,11 +44,9 @@ _OWN_SESSION = (
     "The program's own profiler session was running, and TensorFlow supports only one; stop that session first, or run "
     "`advisor analyze` on its logdir."
 )
-_EARLY = frozenset({"trial", "script ended", "script failed", "interrupted"})
-"""Reasons for closing a window before enough was measured."""
 
 
-class Monitor:
+class Monitor(RunWindow):
     """Controls the window of a run. The hooks call `boundary` for each step of each consumer."""
 
     def __init__(
@@ -86,38 +77,17 @@ class Monitor:
             on_stuck: Called with the reason if the script does not stop; must end the process.
             sampler: Makes a sampler of the pipelines' Python functions; None if there are none.
         """
-        self.profiler: Profiler | None = None
+        super().__init__(
+            out, limits, tracks, is_profiling=is_profiling, report=report, on_measured=on_measured, sampler=sampler
+        )
         self.script_end = ScriptEnd(on_stuck)
-        self.later: LaterWindows | None = None
-        """Windows after the run's own one, for a script that runs to its end; None: there are none."""
-        self.capture: Capture | None = None
-        self.unprofiled = ""
-        """Why there is no profile, in one sentence; empty if there is one or none was attempted."""
-        self.leader: Track | None = None
-        """The consumer that the window follows."""
-        self._long_calls = LongCalls()
         self._buffer = BufferWatch()
-        self._out, self._limits, self._tracks = out, limits, tracks
-        self._is_to_end, self._is_profiling = is_to_end, is_profiling
+        self._is_to_end = is_to_end
         self._has_trial = is_profiling and limits.warmup is None
-        self._report, self._warn, self._on_measured = report, warn, on_measured
-        self._sampler = sampler
-        self._state = "idle"
-        self._measurement: Measurement | None = None
-        self._loop: LoopWindow | None = None
-        """The end of the current window, if it is on a loop whose steps are not visible; None: it ends after steps."""
-        self._pause = (0, 0)
-        """(number of steps, time in ns) at the start of the pause."""
-        self._writing_s = 0.0
-        """How long the latest profile was written."""
-        self._made_ns = time.time_ns()
+        self._warn = warn
         self._may_grow = schedulable_cores() > AUTOTUNE_FIRST_CALLS.value
         """Whether AUTOTUNE may make more parallel calls than it starts with."""
         self._next_check_ns = 0
-        self._check_at_step: float = math.inf if limits.warmup is None else limits.warmup
-        """Number of steps at which to check regardless of `_next_check_ns`, so that the user's limits are met exactly."""
-        self._closed_ns = 0
-        self._folders = 0
         self._lock = threading.RLock()
         self._is_off = False
 
@@ -142,6 +112,10 @@ class Monitor:
     def call_ended(self, thread_id: int) -> None:
         """Note that the thread has returned from TensorFlow."""
         self._long_calls.ended(thread_id)
+
+    def running_since(self, track: Track) -> int:
+        """Return when the current call into TensorFlow of this consumer began, Unix time in ns; 0 if none is running."""
+        return self._long_calls.running_since(track)
 
     # -- step boundaries
 
@@ -168,7 +142,7 @@ class Monitor:
                 with self._lock:
                     is_over = self._act(track, now)
                 if is_over:
-                    self._stop()
+                    self.stop_script()
             except Exception as error:  # an error of the monitor must not stop the script
                 self._is_off = True
                 self._cancel_later()
@@ -194,38 +168,23 @@ class Monitor:
         )
         match self._state:
             case "idle" if is_settled:
-                self._open(track, "plain" if self._is_profiling else "open")
+                self._open(track, "unprofiled" if self._is_profiling else "open")
             case "idle" if self._has_trial and track.count >= TRIAL_STEPS.value:
                 self._open(track, "trial")
             case "trial" if self._measurement and now - self._measurement.start_ns >= TRIAL_SECONDS.value * 1e9:
                 self._close("trial")
                 if is_settled and self._has_drained(track, time.time_ns()):
-                    self._open(track, "plain")
+                    self._open(track, "unprofiled")
             case "pause" if is_settled and self._has_drained(track, now):
-                self._open(track, "plain")
-            case "plain" if self._measurement and self._profile_if_timed(track, self._measurement, now):
+                self._open(track, "unprofiled")
+            case "unprofiled" if self._measurement and self._profile_if_timed(track, self._measurement, now):
                 return self._after_close(track, now)
             case "open" if self._measurement and self._loop is None and self._is_closed(track, self._measurement, now):
                 return self._after_close(track, now)
-        if self._state not in ("plain", "open"):
+        if self._state not in ("unprofiled", "open"):
             self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS.value)
         self._next_check_ns = time.time_ns() + CHECK_NS.value
         return False
-
-    def _has_drained(self, track: Track, now: int) -> bool:
-        paused_steps, paused_s = track.count - self._pause[0], (now - self._pause[1]) / 1e9
-        return has_drained(paused_steps, paused_s, self._time_left(track, now), self._writing_s)
-
-    def _time_left(self, track: Track, now: int) -> TimeLeft:
-        """The time until the window has to be closed. There is no limit if the user has set others."""
-        if not self._limits.is_adaptive or not self._is_profiling:
-            return TimeLeft()
-        steps_ns = track.durations(max(1, track.count - MIN_STEPS.value))
-        return time_left(self._age_s(track.first_ns, now), steps_ns, self._writing_s)
-
-    def _age_s(self, first_ns: int, now: int) -> float:
-        """Seconds of the run that count for the time until the first verdict; `first_ns`: when its loop began."""
-        return (now - max(self._made_ns, first_ns - int(COUNTED_START_S.value * 1e9))) / 1e9
 
     def _profile_if_timed(self, track: Track, measurement: Measurement, now: int) -> bool:
         """Start the profiler if enough steps were timed, or close the window if it is too late; return whether it was closed."""
@@ -237,22 +196,11 @@ class Monitor:
         if self._limits.is_timed(track.durations(measurement.first_step), elapsed_s, left):
             if left.is_over and self._finish_with_trial(measurement):
                 return True
-            measurement.end_plain()
+            measurement.end_unprofiled()
             measurement.start_profiler()
             self._state = "open"
             self._check_at_step = math.inf if self._limits.steps is None else track.count + self._limits.steps
         return False
-
-    def _finish_with_trial(self, measurement: Measurement) -> bool:
-        """End the window after the stretch without the profiler, if the trial has profiled a step; return whether it has."""
-        trial = self.capture
-        if trial is None or not trial.has_steps_of(measurement.track):
-            return False
-        self.capture = measurement.add_plain_to(trial, "seconds")
-        measurement.abandon()
-        self._measurement, self._state, self._closed_ns = None, "closed", time.time_ns()
-        self._on_measured()
-        return True
 
     def _is_closed(self, track: Track, measurement: Measurement, now: int) -> bool:
         """Close the window if enough was measured; return whether it was."""
@@ -271,59 +219,10 @@ class Monitor:
         if leader is None:
             self.leader = track
             return
-        if takes_the_lead(track, leader):
+        if takes_the_lead(track, leader) and not is_foreign_thread():
             self._close("script ended")
             self._state = "idle"
             self.leader = track
-
-    # -- the window
-
-    def _open(self, track: Track, state: str) -> None:
-        self._folders += 1
-        folder = self._out / f".capture-{self._folders}"
-        profiler = self.profiler if self._is_profiling else None
-        self._measurement = Measurement(folder, track, self._tracks, profiler, self._sampler())
-        if state != "plain":
-            self._measurement.start_profiler()
-        if self._limits.steps is not None:
-            self._check_at_step = self._measurement.first_step + self._limits.steps
-        self._state, self._loop = state, None
-
-    def _close(self, reason: str) -> None:
-        """Close the current window, if there is one, and keep its capture if it is the best so far."""
-        measurement, self._measurement = self._measurement, None
-        if measurement is None:
-            return
-        self._check_at_step = math.inf
-        if self._state == "plain":
-            measurement.abandon()
-            self._state = "pause"
-            return
-        is_final = reason not in _EARLY
-        began_ns = time.time_ns()
-        capture = measurement.close(
-            "script ended" if reason == "trial" else reason,
-            lambda steps: None if reason == "trial" else self._report("saving", steps, None),
-        )
-        self._closed_ns = time.time_ns()
-        self._writing_s = (self._closed_ns - began_ns) / 1e9
-        self._pause = (self.leader.count if self.leader is not None else 0, self._closed_ns)
-        longer = self._longer_loop(capture.folder) if is_final else None
-        self._state = "closed" if is_final and longer is None else "pause"
-        if self.capture is None or _is_better(capture, self.capture, is_final):
-            self.capture = capture
-        self._note_unprofiled(measurement.unprofiled)
-        if self.later is not None:
-            self.later.events_per_step = self.capture.events_per_step
-        if longer is not None and self.leader is not None:
-            self._open(self.leader, "open")
-            self._loop = longer
-        elif is_final:
-            self._on_measured()
-
-    def _note_unprofiled(self, why: str) -> None:
-        has_profile = self.capture is not None and self.capture.profile_bytes > 0
-        self.unprofiled = "" if has_profile else why
 
     def script_profiles(self) -> None:
         """Close the window because the script is about to start its own profiler session."""
@@ -348,18 +247,11 @@ class Monitor:
             for track in self._tracks.all():
                 if track.open_since_ns and how == "finished":
                     track.end(time.time_ns())
-            if self._state == "plain" and self.capture is not None and self._measurement is not None:
-                self.capture = self._measurement.add_plain_to(self.capture)
+            if self._state == "unprofiled" and self.capture is not None and self._measurement is not None:
+                self.capture = self._measurement.add_unprofiled_to(self.capture)
             self._cancel_later()
             with contextlib.suppress(Exception):
                 self._close({"failed": "script failed", "interrupted": "interrupted"}.get(how, "script ended"))
-
-    def settle(self) -> None:
-        """Move the best profile to its place in the run folder and remove the other ones."""
-        if self.capture is not None and self.capture.folder.is_dir():
-            move_profile(self.capture.folder, self._out)
-        for number in range(1, self._folders + 1):
-            shutil.rmtree(self._out / f".capture-{number}", ignore_errors=True)
 
     def switch_off(self) -> None:
         """Turn the monitor off in a forked process."""
@@ -397,8 +289,14 @@ class Monitor:
             self._next_check_ns = now + CHECK_NS.value
         return False
 
-    def _stop(self) -> NoReturn:
-        """Stop the script in this thread. Without the lock: a thread that holds the script here may need its other threads."""
+    def stop_script(self) -> NoReturn:
+        """Stop the script in this thread, at a step boundary.
+
+        Without the lock: a thread that holds the script here may need its other threads.
+
+        Raises:
+            StopScript: Always.
+        """
         self.script_end.announce()
         with self._lock:
             self._is_off, self._next_check_ns = False, 0
@@ -464,27 +362,3 @@ class Monitor:
         self.leader = call.track
         self._open(call.track, "open")
         self._loop = LoopWindow(call.track, self._limits.seconds, age_s=self._loop_age_s(), writing_s=self._writing_s)
-
-    def _longer_loop(self, folder: Path) -> LoopWindow | None:
-        """The window that follows the one on a loop whose profile is in `folder`, if no iterator ran in that one."""
-        loop, self._loop = self._loop, None
-        if loop is None or not self._long_calls.is_in(self.leader):
-            return None
-        return loop.longer(folder, self._loop_age_s(), self._writing_s)
-
-    def _loop_age_s(self) -> float:
-        """As `_age_s`, for the loop inside a tf.function that the window follows; there is no limit if the user set others."""
-        if not self._limits.is_adaptive:
-            return -math.inf
-        began_ns = [call.start_ns for call in self._long_calls.now() if call.track is self.leader]
-        return self._age_s(min(began_ns, default=self._made_ns), time.time_ns())
-
-
-def _is_better(new: Capture, old: Capture, is_final: bool) -> bool:
-    if bool(new.profile_bytes) != bool(old.profile_bytes):
-        return bool(new.profile_bytes)  # for one of the windows the profiler could not be started
-    if is_final:
-        return True
-    if new.track is not None and old.track is not None and new.track.rank != old.track.rank:
-        return new.track.rank > old.track.rank
-    return new.window.steps >= min(ENOUGH_STEPS.value, old.window.steps)

@@ -76,7 +76,7 @@ class PythonSampler:
         self._finder, self._entry = finder, entry
         self._counts: Counter[_Key] = Counter()
         self._spots: dict[tuple[CodeType, int], _Spot] = {}
-        self._ticks = self._unplaced = 0
+        self._ticks = 0
         self.cpu_ns = 0
         """CPU time that the looks have taken."""
         self._start_ns = 0
@@ -103,7 +103,7 @@ class PythonSampler:
             sys.setswitchinterval(_DEFAULT_SWITCH_S)
         duration_ns = time.monotonic_ns() - self._start_ns
         self._thread.join(1.0)
-        return PythonSamples(duration_ns, self._ticks, self._lines(), self._unplaced)
+        return PythonSamples(duration_ns, self._ticks, self._lines())
 
     def _run(self) -> None:
         pause_s = SAMPLE_PAUSE_S.value
@@ -134,8 +134,7 @@ class PythonSampler:
         else:
             return
         mine = [frame for frame in stack if self._finder.is_user_file(frame.f_code.co_filename)]
-        if not mine:
-            self._unplaced += 1
+        if not mine:  # TensorFlow converts arguments and results
             return
         inner, outer = mine[0], mine[-1]
         named = next((frame for frame in mine if frame.f_code.co_name not in _COMPREHENSIONS), inner)

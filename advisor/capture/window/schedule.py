@@ -20,10 +20,6 @@ from advisor.host.calibration.window import (
     MIN_STEPS,
     PAUSE_SECONDS,
     PAUSE_STEPS,
-    PLAIN_MAX_SECONDS,
-    PLAIN_MIN_STEPS,
-    PLAIN_SECONDS,
-    PLAIN_SLOW_SECONDS,
     RESTLESS_SECONDS,
     SETTLE_S,
     SHORT_PAUSE_SHARE,
@@ -35,12 +31,16 @@ from advisor.host.calibration.window import (
     SLOW_STEPS,
     SLOW_WARMUP_S,
     SLOW_WARMUP_STEPS,
+    UNPROFILED_MAX_SECONDS,
+    UNPROFILED_MIN_STEPS,
+    UNPROFILED_SECONDS,
+    UNPROFILED_SLOW_SECONDS,
     WARMUP_STEPS,
 )
 from advisor.model.intervals import mean_of
 
 _PLENTY = TimeLeft()
-_SHORTEST = PLAIN_MIN_STEPS.value, SHORT_PROFILED_STEPS.value
+_SHORTEST = UNPROFILED_MIN_STEPS.value, SHORT_PROFILED_STEPS.value
 """Steps of both stretches of a window for which there is hardly any time."""
 
 
@@ -93,7 +93,9 @@ class Limits:
         """
         if self.steps is not None and count >= self.steps:
             return False
-        return elapsed_s < (PLAIN_SECONDS.value if self.seconds is None else min(PLAIN_SECONDS.value, self.seconds))
+        return elapsed_s < (
+            UNPROFILED_SECONDS.value if self.seconds is None else min(UNPROFILED_SECONDS.value, self.seconds)
+        )
 
     def is_timed(self, steps_ns: Sequence[int], elapsed_s: float, left: TimeLeft = _PLENTY) -> bool:
         """Return whether enough steps have been timed without the profiler, so that it can be started.
@@ -111,10 +113,12 @@ class Limits:
         if self.seconds is not None and elapsed_s >= self.seconds:
             return True
         if count >= MIN_STEPS.value:
-            is_stable = elapsed_s >= PLAIN_SECONDS.value and half_width(steps_ns) <= MAX_HALF_WIDTH.value
-            return is_stable or elapsed_s >= PLAIN_MAX_SECONDS.value
-        least_s = PLAIN_SLOW_SECONDS.value if left.has_step_before(SHORT_PROFILED_STEPS.value) else SHORT_SECONDS.value
-        return count >= PLAIN_MIN_STEPS.value and elapsed_s >= least_s
+            is_stable = elapsed_s >= UNPROFILED_SECONDS.value and half_width(steps_ns) <= MAX_HALF_WIDTH.value
+            return is_stable or elapsed_s >= UNPROFILED_MAX_SECONDS.value
+        least_s = (
+            UNPROFILED_SLOW_SECONDS.value if left.has_step_before(SHORT_PROFILED_STEPS.value) else SHORT_SECONDS.value
+        )
+        return count >= UNPROFILED_MIN_STEPS.value and elapsed_s >= least_s
 
     def closing_reason(
         self,

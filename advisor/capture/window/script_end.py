@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from advisor.capture.instrument.consumers import LongCall
-from advisor.capture.stop_script import StopScript
+from advisor.capture.stop_script import DID_NOT_END, StopScript
 from advisor.capture.window.watchdog import Watchdog, raise_in_thread
 from advisor.host.calibration.window import MAX_STOPS, STOP_GRACE_S
 
@@ -41,10 +41,7 @@ class ScriptEnd:
         """Count a stop, and begin the time within which the script has to end."""
         self.count += 1
         if self.watchdog is not None:
-            self.watchdog.end_within(
-                STOP_GRACE_S.value,
-                f"The script did not end within {STOP_GRACE_S.value:.0f} s of being stopped, so its process was ended.",
-            )
+            self.watchdog.end_within(STOP_GRACE_S.value, DID_NOT_END)
 
     def raise_here(self) -> NoReturn:
         """Stop the script in this thread.

@@ -8,14 +8,15 @@ OUTLIER_RATIO = Constant(
     10,
     "ratio",
     "With two parallel maps on two cores, the calls of a shuffle took 1.1 us (median), 2.2 us (90th percentile) and 196 us "
-    "(mean).",
+    "(mean). A ratio between calls of one machine, a tenth of what the longest ones gave.",
     TWO_CORES,
 )
 """Calls longer than this multiple of the median are capped: their thread lost its core, or an epoch began."""
 LONGEST_UNPACKING_NS = Constant(
     10_000_000,
     "ns",
-    "zlib unpacks the 256 KiB of TensorFlow's buffer in 0.7 ms (zeros) to 1.2 ms (random digits), with other programs in 4.3 ms.",
+    "zlib unpacks the 256 KiB of TensorFlow's buffer in 0.7 ms (zeros) to 1.2 ms (random digits), with other programs in 4.3 ms. "
+    "A machine that is seven times as slow stays below it.",
     TWO_CORES,
 )
 """A reader's call that takes longer than this and is an outlier has filled its buffer, and waited for storage meanwhile."""

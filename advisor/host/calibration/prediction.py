@@ -46,29 +46,43 @@ SMALL_READ_NS = Constant(
     TWO_CORES,
 )
 """A read by a reader of tf.data whose buffer is small, without the copying. On a network file system it costs far more."""
+OP_START_NS = Constant(
+    (1_000.0, 4_000.0),
+    "ns",
+    "One and five ops on texts of 35 to 1,289 characters: a call per batch of 128 saved 44 to 52 and 45 to 60 us of processor "
+    "time per text, so 0 to 4 us for each further op; one thread, nothing else running. The typical value is measured on each "
+    "machine, and the maximum is scaled with it.",
+    TWO_CORES,
+)
+"""Time that an op of a function takes before it computes anything, which a call per batch saves for all elements but one:
+typical, maximum."""
 
 PLAUSIBLE_RATIO = Constant(8.0, "ratio")
 """A measured cost that differs from the built-in one by more than this ratio is taken for a failed measurement."""
 
 # -- Costs and factors of the model
 
-CALLED_NS = Constant(50_000.0, "ns", "45 and 56 us with a function of 0.74 ms, 16 us with one of 0.07 ms.", TWO_CORES)
-"""Cost per element of calling the function of a map fused with its batch, with the profiler and copying 48 KiB."""
-OP_START_NS = Constant(
-    (1_000.0, 4_000.0),
+CALLED_NS = Constant(
+    50_000.0,
     "ns",
-    "One and five ops on texts of 35 to 1,289 characters: a call per batch of 128 saved 44 to 52 and 45 to 60 us of processor "
-    "time per text, so 0 to 4 us for each further op; one thread, nothing else running.",
+    "45 and 56 us with a function of 0.74 ms, 16 us with one of 0.07 ms. It is not measured on each machine: it depends on the "
+    "function, and on the profiler, which a calibration does not start.",
     TWO_CORES,
 )
-"""Time that an op of a function takes before it computes anything, which a call per batch saves for all elements but one:
-typical, maximum."""
-EPOCH_START_NS = Constant(1_500_000.0, "ns", "0.3 to 2 ms passed between the epochs of isolated pipelines.", TWO_CORES)
-"""Creation of an iterator and its threads, which no change avoids. It depends on the pipeline more than on the machine."""
+"""Cost per element of calling the function of a map fused with its batch, with the profiler and copying 48 KiB."""
+EPOCH_START_NS = Constant(
+    1_500_000.0,
+    "ns",
+    "0.3 to 2 ms passed between the epochs of isolated pipelines. It is not measured on each machine: it depends "
+    "on the pipeline more than on the machine.",
+    TWO_CORES,
+)
+"""Creation of an iterator and its threads, which no change avoids."""
 EFFICIENCY = Constant(
     (0.65, 0.8, 1.0),
     "share",
-    "As `HANDOFF_OVERHEAD_NS`.",
+    "As `HANDOFF_OVERHEAD_NS`. It is not measured on each machine: a share of time, most of which depends on how much the times "
+    "of the elements differ.",
     TWO_CORES,
 )
 """Share of a thread's time in which it works: with very different element times, typically, with equal times."""
@@ -76,7 +90,8 @@ CONTENTION_FACTOR = Constant(
     (1.0, 0.5, 0.35),
     "ratio",
     "Six caches after nearly all of a pipeline's work left 0.50 to 0.68 of the profiled cost of the rest "
-    "(benchmarks/predictions.py).",
+    "(benchmarks/predictions.py). It is not measured on each machine: that takes whole pipelines on an "
+    "idle machine, and the range covers what they gave.",
     TWO_CORES,
 )
 """Cost of copying and passing on existing elements, relative to the cost while functions keep the cores, their caches and the

@@ -168,3 +168,36 @@ MIN_RUN_STEPS = Constant(3, "steps")
 """A run with fewer steps in its window is not used."""
 MARGIN_STEPS = Constant(10, "steps")
 """Steps for the elements of the filling epoch that are still in buffers after the cache."""
+
+# -- Live processes that take turns (`advisor.prove.live_pairs`)
+
+TURN_SETTLE_S = Constant(
+    0.5,
+    "s",
+    "Chosen: time for the processor's caches, and for clocks that ran on. Not measured.",
+)
+TURN_SETTLE_STEPS = Constant(
+    5, "steps", "Chosen: elements that were in work at the stop hold the time of the stop. Not measured."
+)
+"""The beginning of a turn that is dropped: both, and then until the last buffer is as full as while steps were timed ..."""
+TURN_SETTLE_MOST_S = Constant(5.0, "s", "Chosen: AUTOTUNE may have changed a buffer for good. Not measured.")
+"""... but no longer than this."""
+TURN_GRACE = Constant(5.0, "ratio", "Chosen: steps of a busy machine are this much longer at times. Not measured.")
+TURN_GRACE_S = Constant(60.0, "s", "Chosen: a validation may come between two steps. Not measured.")
+"""A turn that takes so many times its length, and so much longer, counts as hanging."""
+STOP_WAIT_S = Constant(5.0, "s", "Chosen: the kernel stops all threads within a millisecond.")
+"""Time for a process that has announced it to be stopped."""
+STOPPED_CPU_SHARE = Constant(
+    0.01, "share", "Chosen: /proc counts in hundredths of a second, and turns last for seconds."
+)
+"""CPU time that the processes of a stopped script may use during the other one's turn, as a share of a core."""
+LIVE_MEMORY_RESERVE = Constant(
+    1.25, "ratio", "Chosen: the changed script may hold a cache, and both grow. Not measured."
+)
+"""Memory that must be free before the second process starts, relative to that of the first one."""
+LEAST_FREE_SHARE = Constant(0.05, "share", "Chosen: with less, the kernel drops files that both scripts read.")
+"""Share of the machine's memory that must be free beside both processes."""
+DRIFT_ERROR = Constant(
+    0.005, "share", "Chosen: one comparison in fifty falls back for nothing, as four series are tested."
+)
+"""Probability, on each side, that turns which do not drift are taken for ones that do."""

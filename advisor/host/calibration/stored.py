@@ -19,6 +19,7 @@ from advisor.host.calibration.prediction import (
     HANDOFF_OVERHEAD_NS,
     NEXT_HERE_NS,
     NEXT_NS,
+    OP_START_NS,
     PLAUSIBLE_RATIO,
     SMALL_READ_NS,
 )
@@ -35,9 +36,10 @@ BUILT_IN = Calibration(
     handoff_ns=HANDOFF_OVERHEAD_NS.value[1],
     copied_bytes_per_ns=COPIED_BYTES_PER_NS.value,
     small_read_ns=SMALL_READ_NS.value,
+    op_start_ns=OP_START_NS.value[0],
 )
 """The costs that are assumed where none were measured."""
-_METHOD = 2
+_METHOD = 3
 """Number of the method of measurement, so that a better method replaces older values."""
 
 

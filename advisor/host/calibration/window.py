@@ -48,17 +48,17 @@ LOOK_FACTOR = Constant(
 
 MIN_STEPS = Constant(20, "steps")
 """Minimum number of steps in each stretch, unless steps take seconds."""
-PLAIN_SECONDS = Constant(
+UNPROFILED_SECONDS = Constant(
     2.0,
     "s",
     "A shorter one covers too few cycles of tf.data's buffers and of periodic costs (garbage collection, log output).",
 )
 """Minimum time without the profiler."""
-PLAIN_MAX_SECONDS = Constant(5.0, "s", "Many scripts end after half a minute.")
+UNPROFILED_MAX_SECONDS = Constant(5.0, "s", "Many scripts end after half a minute.")
 """Maximum time without the profiler for unstable step times."""
-PLAIN_SLOW_SECONDS = Constant(10.0, "s")
-PLAIN_MIN_STEPS = Constant(3, "steps")
-"""For steps that take seconds, this many steps in `PLAIN_SLOW_SECONDS` are sufficient."""
+UNPROFILED_SLOW_SECONDS = Constant(10.0, "s")
+UNPROFILED_MIN_STEPS = Constant(3, "steps")
+"""For steps that take seconds, this many steps in `UNPROFILED_SLOW_SECONDS` are sufficient."""
 
 # -- The stretch with the profiler
 
@@ -118,7 +118,9 @@ SHORT_PAUSE_SHARE = Constant(
 
 # -- Windows after the run's own one (`advisor watch`)
 
-LATER_SECONDS = Constant(2.0, "s", "As `PLAIN_SECONDS`: the script is trained with, and the first window was longer.")
+LATER_SECONDS = Constant(
+    2.0, "s", "As `UNPROFILED_SECONDS`: the script is trained with, and the first window was longer."
+)
 """Length of each of the two stretches of a later window, without and with the profiler."""
 LATER_EVENTS = Constant(400_000, "events", "A fifth of `MAX_EVENTS`: about 10 MB.")
 LATER_LIMIT_S = Constant(20.0, "s", "As `MAX_SECONDS`.")
@@ -190,7 +192,10 @@ PROBE_PAUSE_S = Constant(
     0.2, "s", "20 probes per second take 0.2 % of one core if a wake-up takes 100 us (virtual machines)."
 )
 PROBE_SLACK_NS = Constant(
-    100_000, "ns", "Linux' default timer slack is 50 us, and waking up takes about as long.", TWO_CORES
+    100_000,
+    "ns",
+    "Linux' default timer slack is 50 us on every machine, and waking up takes about as long; Python holds the GIL for 5 ms.",
+    TWO_CORES,
 )
 """Delay of a sleeping thread that is not a wait for the GIL."""
 MIN_PROBES = Constant(3, "probes")

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from advisor.model.calls import Call
-from advisor.model.finding import Edit, MoveAfter
+from advisor.model.edits import Edit, MoveAfter
 from advisor.model.lineage import Lineage
 from advisor.replay.edited import CannotReplay
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from advisor.capture.instrument.recorder import Recorder
 from advisor.model.calls import Call
-from advisor.model.finding import Edit, SetOption, Vectorize
+from advisor.model.edits import Edit, SetOption, Vectorize
 from advisor.model.recorded_graph import RecordedGraph
 from advisor.prove.trial.compared_streams import (
     FROZEN,

@@ -19,8 +19,8 @@ from advisor.capture.script_runner import one_line
 from advisor.capture.session import is_seeded
 from advisor.model.calls import Site
 from advisor.model.codec import decode_message
+from advisor.model.edits import Edit
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit
 from advisor.model.offload_result import ServiceMeasurement
 from advisor.model.units import NS_PER_S
 from advisor.prove.trial.ab_benchmark import CannotMeasure

@@ -14,8 +14,9 @@ from typing import Any
 from advisor.capture.request import Progress
 from advisor.capture.session import is_seeded
 from advisor.host.calibration.proof import PROMPT_TRIAL_S
+from advisor.model.edits import Edit
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit, Safety
+from advisor.model.finding import Safety
 from advisor.prove.trial.ab_benchmark import CannotMeasure
 from advisor.prove.trial.trial_result import Trial
 from advisor.prove.trial.trial_runner import TrialRunner

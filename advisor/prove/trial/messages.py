@@ -8,29 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 
 from advisor.capture.request import Progress, SessionRequest
 from advisor.model.call_graph import CallGraph
 from advisor.model.calls import Call
-from advisor.model.finding import (
-    BuildOnce,
-    Edit,
-    InsertAfter,
-    MoveAfter,
-    Remove,
-    Safety,
-    SetArgument,
-    SetFunction,
-    SetOption,
-    SplitFlatMap,
-    SplitMap,
-    Vectorize,
-    VectorizeParts,
-    VectorizeRagged,
-)
+from advisor.model.edits import Edit
+from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
 from advisor.model.recording import ScriptExit
 from advisor.prove.trial.service_messages import ServiceMeasured, ServiceRequest, ServiceTried
@@ -182,13 +168,7 @@ Reply = (
     | TextReply
 )
 
-_KINDS: dict[str, type[Edit]] = {
-    kind.__name__: kind
-    for kind in (
-        *(SetArgument, InsertAfter, Remove, MoveAfter, SetOption, Vectorize, SetFunction),
-        *(SplitMap, SplitFlatMap, BuildOnce, VectorizeParts, VectorizeRagged),
-    )
-}
+_KINDS: dict[str, type[Edit]] = {kind.__name__: kind for kind in get_args(Edit)}
 
 
 def edits_to_json(edits: tuple[Edit, ...]) -> list[dict[str, Any]]:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from advisor.host.calibration.proof import MATERIAL_BYTES, MATERIAL_SHARE, NUMBERS_TURNS
-from advisor.model.finding import Edit
+from advisor.model.edits import Edit
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Plan, Side, measure
 from advisor.prove.trial.messages import NumbersCompared
 from advisor.prove.trial.peak_memory import PeakMemory

@@ -93,7 +93,7 @@ def profile_pipeline(
         window=capture.window,
         usage=_over_steps(capture, track),
         models=capture.models,
-        plain_models=capture.plain_models,
+        plain_models=capture.unprofiled_models,
         is_pipeline_alone=not as_if_step_ns,
         as_if_step_ns=as_if_step_ns or None,
         warnings=tuple(warnings),

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from advisor.capture.instrument.recorder import Recorder
-from advisor.model.finding import Edit
+from advisor.model.edits import Edit
 from advisor.prove.trial.compared_streams import WANTED, Passes
 from advisor.prove.trial.element_digests import Bounds, collect, seeded
 from advisor.prove.trial.heartbeat import silent

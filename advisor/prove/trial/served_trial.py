@@ -26,8 +26,8 @@ from advisor.host.calibration.offload import (
     STALL_S,
 )
 from advisor.host.calibration.proof import SAMPLED_ELEMENTS
+from advisor.model.edits import Edit
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit
 from advisor.model.offload_result import OFF, ServedMeasurement, ServiceMeasurement
 from advisor.model.units import format_count, format_many
 from advisor.offload.dispatcher import Dispatcher, listed, reachable
@@ -117,15 +117,15 @@ class ServedTrial:
 
     def _compare_versions(self) -> None:
         """Note whether a worker runs another TensorFlow."""
-        found: list[int] = []
+        versions: list[int] = []
         pulse = Pulse()
 
         def ask() -> None:
             with refusals():
                 for element in probe(self._request.address):
-                    found.append(graph_version(element))
+                    versions.append(graph_version(element))
                     pulse.beat()
-                    if len(found) >= len(self._workers):
+                    if len(versions) >= len(self._workers):
                         return
 
         try:
@@ -134,9 +134,9 @@ class ServedTrial:
             self._notes.append(f"The TensorFlow of the workers could not be determined: {str(error).rstrip('.')}.")
         except Stalled:
             self._notes.append(
-                f"Only {len(found)} of {format_many(len(self._workers), 'worker')} answered when asked for their TensorFlow."
+                f"Only {len(versions)} of {format_many(len(self._workers), 'worker')} answered when asked for their TensorFlow."
             )
-        self._versions = difference(found, *own_version())
+        self._versions = difference(versions, *own_version())
         if self._versions:
             self._notes.append(self._versions)
 

@@ -14,8 +14,8 @@ from typing import Any
 from advisor.capture.instrument.recorder import Recorder
 from advisor.host.calibration.offload import COMPARED_PASS_S, COMPARED_ROWS
 from advisor.model.calls import INFINITE_CARDINALITY, Call
+from advisor.model.edits import Edit, InsertAfter, Remove, SetArgument
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit, InsertAfter, Remove, SetArgument
 from advisor.model.offload_result import PROCESSING_MODES, Objection
 from advisor.offload.worker_errors import objection_of
 from advisor.prove.trial.element_digests import Bounds, collect

@@ -22,7 +22,7 @@ from typing import Any
 from advisor.capture.instrument.recorder import Recorder
 from advisor.host.calibration.offload import SERVICE_PART_S, SERVICE_PARTS, SERVICE_WARMUP_S
 from advisor.host.calibration.proof import SAMPLED_ELEMENTS
-from advisor.model.finding import Edit
+from advisor.model.edits import Edit
 from advisor.model.offload_result import OFF, ServiceMeasurement, ServiceRate
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.multisets import compared
@@ -66,7 +66,7 @@ class ServiceTrial:
             processes.start_dispatcher()
             processes.start_worker()
             try:
-                rates = tuple(self._rate(processes, *each) for each in _COMPRESSIONS)
+                rates = tuple(self._rate(processes, *compressions) for compressions in _COMPRESSIONS)
             except WorkerRefuses as error:
                 return ServiceMeasurement(objection=self._pipeline.objection(str(error)))
             local_rate, local_cpu_s = self._local()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import networkx as nx
 
 from advisor.capture.instrument.recorder import Recorder
-from advisor.model.finding import Edit, MoveAfter
+from advisor.model.edits import Edit, MoveAfter
 from advisor.replay.upstream import replayed_calls
 from advisor.rewrite.shared_calls import MAX_JUDGED
 

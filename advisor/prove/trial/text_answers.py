@@ -11,8 +11,8 @@ from pathlib import Path
 
 from advisor.capture.instrument.recorder import Recorder
 from advisor.model.calls import Call
+from advisor.model.edits import Edit, SetArgument
 from advisor.model.errors import AdvisorError
-from advisor.model.finding import Edit, SetArgument
 from advisor.prove.trial.ab_benchmark import Plan, Side
 from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.element_digests import Bounds, arrays_of

@@ -27,7 +27,8 @@ from advisor.host.calibration.proof import (
 )
 from advisor.host.machine import memory_bytes
 from advisor.model.calls import INFINITE_CARDINALITY, Call, Site
-from advisor.model.finding import BuildOnce, Edit, InsertAfter, MoveAfter, Remove, Safety
+from advisor.model.edits import BuildOnce, Edit, InsertAfter, MoveAfter, Remove
+from advisor.model.finding import Safety
 from advisor.model.units import format_bytes
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, Side, measure
 from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE

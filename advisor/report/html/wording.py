@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 from advisor.model import units
 from advisor.report.blame import is_shown
+from advisor.report.branches import Row, name_branches
 from advisor.report.places import clean, display_path
 from advisor.report.proof_words import words_for_fix, words_for_training
 from advisor.report.what_runs import what_runs
@@ -121,6 +122,20 @@ def fact(entry: dict[str, Any]) -> str:
     return MISSING if entry["value"] is None else units.format_value(entry["value"], entry["unit"])
 
 
+def _has_row(iterator: dict[str, Any]) -> bool:
+    share = iterator["blame_share"] or 0.0
+    return is_shown(iterator["name"], share, bool(iterator["calls"]), iterator["is_bottleneck"])
+
+
+def branches(iterators: list[dict[str, Any]]) -> dict[str, str]:
+    """Return iterator id -> `input 2 of Zip` for the rows of the wait that would read the same."""
+    rows = [
+        Row(it["id"], it["parent_id"], it["name"], str([(site_name(call), call_name(call)) for call in it["calls"]]))
+        for it in iterators
+    ]
+    return name_branches(rows, {it["id"] for it in iterators if _has_row(it)})
+
+
 def _or_missing(function: Callable[[float], str]) -> Callable[[float | None], str]:
     return lambda value: MISSING if value is None else function(value)
 
@@ -152,7 +167,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "proved": lambda fix: words_for_fix(fix["verdict"], fix.get("proved_on"), fix["applied"]),
     "training": words_for_training,
     "gains": gains_of,
-    "waits": lambda iterators: [
-        it for it in iterators if is_shown(it["name"], it["blame_share"] or 0.0, bool(it["calls"]), it["is_bottleneck"])
-    ],
+    "waits": lambda iterators: [it for it in iterators if _has_row(it)],
+    "branches": branches,
 }

@@ -51,7 +51,7 @@ def test_a_function_may_use_ops_that_take_batches_as_they_are(tf):
     images = tf.data.Dataset.from_tensor_slices(tf.random.stateless_uniform([6, 5, 4, 3], [1, 2]))
     weights = tf.random.stateless_normal([6, 2], [3, 4])
     keys = tf.lookup.KeyValueTensorInitializer(["abc", "b"], tf.constant([1, 2], tf.int64))
-    table = tf.lookup.StaticHashTable(keys, 0)
+    table, vocabulary = tf.lookup.StaticHashTable(keys, 0), tf.lookup.StaticVocabularyTable(keys, 3)
     yes = [
         (numbers, lambda x: tf.one_hot(x, 6)),
         (numbers, lambda x: (tf.gather(weights, x) * 2.0, x)),
@@ -62,6 +62,7 @@ def test_a_function_may_use_ops_that_take_batches_as_they_are(tf):
         (images, lambda i: tf.image.resize(i, [3, 3]) / 255.0),
         (images, lambda i: tf.image.resize(i, [7, 6], "bicubic")),
         (images, lambda i: tf.image.resize(i, [2, 2], antialias=True)),
+        (texts, lambda t: vocabulary.lookup(t)),
     ]
     no = [
         (numbers, lambda x: tf.one_hot(x, 6, axis=0)),
@@ -70,6 +71,7 @@ def test_a_function_may_use_ops_that_take_batches_as_they_are(tf):
         (images, lambda i: tf.gather(weights, [1], axis=1)),
         (texts, lambda t: tf.expand_dims(tf.strings.length(t), 0)),
         (texts, lambda t: tf.strings.substr("abcdef", 0, tf.strings.length(t))),
+        (texts, lambda t: (vocabulary.lookup(t), vocabulary.size())),
         (images, lambda i: tf.image.resize(i, tf.cast(i[0, 0, :2], tf.int32) + 2)),
     ]
     for dataset, function in yes:

@@ -49,3 +49,15 @@ def test_a_model_under_a_strategy_is_described():
     assert warnings == []
     described = {name: loops.facts[name] for name in ("steps_per_execution", "dtype_policy", "epochs", "learning_rate")}
     assert described == {"steps_per_execution": 4, "dtype_policy": "float32", "epochs": 2, "learning_rate": None}
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_a_real_mirrored_variable_is_read():
+    import tensorflow as tf
+
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        steps = tf.Variable(4, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+    with pytest.raises(TypeError, match="MirroredVariable"):
+        int(steps)
+    assert _integer(steps) == 4

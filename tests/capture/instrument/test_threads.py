@@ -172,7 +172,7 @@ def _poll_until_seen(monitor, session):
 def test_a_thread_that_builds_a_dataset_during_a_replay():
     import tensorflow as tf
 
-    from advisor.model.finding import InsertAfter
+    from advisor.model.edits import InsertAfter
     from tests.recorded import install
 
     built = []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import _thread
+import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path
@@ -108,3 +110,31 @@ def test_a_loop_inside_a_step_is_part_of_it(clock: Clock) -> None:
         clock.exhaust(inner)
 
     assert measured(clock, step) is outer
+
+
+def test_a_pipelines_own_thread_never_leads(clock: Clock) -> None:
+    """A generator that reads another dataset, in a thread of TensorFlow, while the training is between two of its steps."""
+    training, feeding = clock.track(5), clock.track(6)
+    clock.take(training)
+    clock.exhaust(training)
+
+    def feed() -> None:
+        for _ in range(30):
+            clock.take(feeding, 20)
+
+    in_foreign_thread(feed)
+    assert feeding.total_ns > training.total_ns and clock.monitor.leader is training
+    feed()  # the same in a thread of Python's
+    assert clock.monitor.leader is feeding
+
+
+def in_foreign_thread(run: Callable[[], None]) -> None:
+    """Run it in a thread that Python's `threading` did not start."""
+    done = threading.Event()
+
+    def runs() -> None:
+        run()
+        done.set()
+
+    _thread.start_new_thread(runs, ())
+    assert done.wait(60)

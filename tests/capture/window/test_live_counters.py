@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from advisor.capture.instrument.consumers import MAX_STEPS, Tracks
+from advisor.capture.window import live_counters
 from advisor.capture.window.live_counters import LiveCounters
 from advisor.model.calls import Site
 
@@ -66,6 +69,66 @@ def test_a_wait_that_python_cannot_see_is_unknown_and_not_zero(tracks):
     steps(track, 10, 20.0)
     (seen,) = counters(tracks).sample().consumers
     assert (seen.step_ns, seen.wait_ns, seen.wait_share) == (20 * MS, None, None)
+
+
+def models(monkeypatch, track, delivered, gaps_ms):
+    """Let tf.data's model of the track's iterator say this."""
+    node = SimpleNamespace(name="Root", inputs=[], num_elements=delivered, parameters=[])
+    proto = SimpleNamespace(output=1, nodes={1: node}, gap_times=[round(gap * 1000) for gap in gaps_ms])
+    monkeypatch.setattr(live_counters, "model_nodes", lambda tracks: {track.id: (1, proto)})
+
+
+def keras_steps(track, *lengths_ms):
+    """Make steps one after the other, and begin the next one."""
+    now = track.open_since_ns or 1_000_000_000
+    if not track.open_since_ns:
+        track.begin(now)
+    for length_ms in lengths_ms:
+        now += length_ms * MS
+        track.begin(now)
+
+
+def test_the_wait_of_keras_comes_from_the_gaps(tracks, monkeypatch):
+    track = tracks.at("keras.fit", Site("/home/me/train.py", 7, 0, 7, 10), None)
+    live = counters(tracks)
+    track.reads("call")
+    keras_steps(track, 900)
+    models(monkeypatch, track, 1, [])
+    (first,) = live.sample().consumers
+    assert (first.new_steps, first.wait_ns) == (1, None), "it traces, and its gap has not ended"
+    keras_steps(track, *[20] * 8)
+    models(monkeypatch, track, 9, [100, *[7] * 7])
+    (second,) = live.sample().consumers
+    assert (second.new_steps, second.step_ns, second.wait_ns) == (8, 20 * MS, 13 * MS)
+
+
+def test_the_first_step_of_each_fit_is_left_out(tracks, monkeypatch):
+    track = tracks.at("keras.fit", Site("/home/me/train.py", 7, 0, 7, 10), None)
+    for _ in range(2):
+        track.call_firsts.append(track.count)
+        track.reads("call")
+        keras_steps(track, 900, *[20] * 9)
+        track.forget()
+    models(monkeypatch, track, 10, [12] * 9)
+    (seen,) = counters(tracks).sample().consumers
+    assert (seen.new_steps, seen.wait_ns) == (20, 8 * MS), "what it traces before its first request is no wait"
+
+
+def test_a_loop_inside_a_tf_function_has_steps_and_a_wait(tracks, monkeypatch):
+    track = tracks.at("tf.function", Site("/home/me/train.py", 7, 0, 7, 10), None)
+    track.is_traced = track.is_loop = True
+    track.reads("call")
+    now = [1_000_000_000]
+    monkeypatch.setattr(live_counters.time, "time_ns", lambda: now[0])
+    live = LiveCounters(tracks, lambda: None, lambda time_ns: False, print, print, 0.05, lambda track: 1)
+    models(monkeypatch, track, 10, [15] * 9)
+    (first,) = live.sample().consumers
+    now[0] += 1000 * MS
+    models(monkeypatch, track, 60, [15] * 59)
+    (second,) = live.sample().consumers
+    assert (first.steps, first.new_steps, first.step_ns, first.wait_ns) == (10, 10, None, None)
+    assert (second.steps, second.new_steps) == (60, 50)
+    assert (second.step_ns, second.wait_ns) == (20 * MS, 5 * MS)
 
 
 def test_steps_that_are_no_longer_kept_stay_counted(tracks):

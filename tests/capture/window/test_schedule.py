@@ -18,9 +18,9 @@ from advisor.host.calibration.window import (
     MAX_SECONDS,
     MIN_SECONDS,
     MIN_STEPS,
-    PLAIN_SECONDS,
     RESTLESS_SECONDS,
     SLOW_SECONDS,
+    UNPROFILED_SECONDS,
     VERDICT_SECONDS,
     VERDICT_STEPS,
 )
@@ -142,7 +142,7 @@ def test_without_time_slow_steps_are_measured_in_the_fewest_steps():
 
 def test_without_time_fast_steps_are_measured_as_always():
     over = TimeLeft(-5.0, 0.01)
-    assert not Limits().is_timed(STEADY, PLAIN_SECONDS.value - 0.1, over)
+    assert not Limits().is_timed(STEADY, UNPROFILED_SECONDS.value - 0.1, over)
     assert Limits().closing_reason(STEADY, MIN_SECONDS.value - 0.1, None, over) is None
     assert not has_drained(10, 0.5, over) and not Limits().is_settled(10, 1.0, over)
 
@@ -161,7 +161,9 @@ def test_writing_the_profile_takes_its_share_of_the_time():
 
 def test_steps_are_timed_before_the_profiler_starts():
     limits = Limits()
-    assert limits.is_timed(STEADY, PLAIN_SECONDS.value) and not limits.is_timed(STEADY, PLAIN_SECONDS.value - 0.1)
+    assert limits.is_timed(STEADY, UNPROFILED_SECONDS.value) and not limits.is_timed(
+        STEADY, UNPROFILED_SECONDS.value - 0.1
+    )
     restless = [1_000_000] * 25 + [50_000_000] * 25
     assert not limits.is_timed(restless, 4.9) and limits.is_timed(restless, 5.0)
     assert not limits.is_timed(STEADY[:2], 60.0) and not limits.is_timed(STEADY[:3], 9.0)
@@ -208,5 +210,5 @@ def test_a_loop_of_very_many_steps_keeps_its_last_ones():
     assert track.durations(track.count - 5) == [10] * 5, "the window of a fast loop opens late"
     series = track.series()
     assert series.first_step + len(series.start_ns) == track.count
-    assert not Limits().is_too_early(5, PLAIN_SECONDS.value) and Limits().is_too_early(10**6, 1.9)
+    assert not Limits().is_too_early(5, UNPROFILED_SECONDS.value) and Limits().is_too_early(10**6, 1.9)
     assert not Limits(steps=5).is_too_early(5, 0.0) and not Limits(seconds=1).is_too_early(5, 1.0)

@@ -53,9 +53,9 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Costs]
                 monitor.boundary(track)
         assert monitor.capture is not None
         window = monitor.capture.window
-        plain_us = (window.plain_end_ns - window.plain_start_ns) / 1e3
+        unprofiled_us = (window.plain_end_ns - window.plain_start_ns) / 1e3
         opened_s = (window.plain_start_ns - start) / 1e9
-        return Watched(window, opened_s, plain_us / window.plain_steps, simulation.grown_us / 1e6)
+        return Watched(window, opened_s, unprofiled_us / window.plain_steps, simulation.grown_us / 1e6)
 
     return watch
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
+from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from advisor.model.calls import Call, Site
-from advisor.model.finding import MoveAfter, Remove
+from advisor.model.edits import Edit, MoveAfter, Remove
 from advisor.prove.trial.call_matching import CallMatching
 from advisor.replay.edited import CannotReplay
 
@@ -32,6 +35,16 @@ def test_calls_in_another_order_are_matched_by_their_place():
     matching.learn((call("c0", "batch", 3), call("c1", "range", 1), call("c2", "map", 2)))
     assert matching.translate(MoveAfter("c2", "c1")) == MoveAfter("c0", "c2")
     assert matching.first_ids() == {"c1": "c0", "c2": "c1", "c0": "c2"}
+
+
+@given(data=st.data())
+@pytest.mark.parametrize("kind", get_args(Edit), ids=lambda kind: kind.__name__)
+def test_every_id_in_every_kind_of_edit_is_translated(kind, data):
+    names = [field.name for field in fields(kind) if field.name.endswith("_id")]
+    matching = CallMatching(FIRST[2], FIRST)
+    matching.learn((call("c0", "batch", 3), call("c1", "range", 1), call("c2", "map", 2)))
+    edit = replace(data.draw(st.from_type(kind)), **dict.fromkeys(names, "c1"))
+    assert matching.translate(edit) == replace(edit, **dict.fromkeys(names, "c2"))
 
 
 def test_calls_of_one_place_are_matched_in_order():

@@ -8,7 +8,8 @@ import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.host.calibration.constant import Constant
-from advisor.model.finding import InsertAfter, Remove, Safety, SetArgument
+from advisor.model.edits import InsertAfter, Remove, SetArgument
+from advisor.model.finding import Safety
 from advisor.prove.trial import ab_benchmark, trial_runner
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Plan, Side
 from advisor.prove.trial.trial_runner import TrialRunner, _caches

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument, SetOption
+from advisor.model.edits import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
+from advisor.model.finding import Safety
 from advisor.prove.trial.distribution_tests import kolmogorov_smirnov
 from advisor.prove.trial.element_comparison import OWN_NOISE
 from advisor.prove.trial.element_digests import Bounds, collect

@@ -3,25 +3,34 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_args
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from advisor.capture.request import CaptureRequest, Progress, SessionRequest
 from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.calls import Call, Site
 from advisor.model.codec import decode_message, encode_message
-from advisor.model.finding import (
+from advisor.model.edits import (
+    BuildOnce,
     Code,
+    Edit,
     InsertAfter,
     MoveAfter,
     Remove,
-    Safety,
     SetArgument,
+    SetFunction,
     SetOption,
+    SplitFlatMap,
+    SplitMap,
     Vectorize,
     VectorizeParts,
+    VectorizeRagged,
 )
+from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
 from advisor.model.recording import ScriptExit
 from advisor.prove.trial.compared_streams import Passes
@@ -70,9 +79,16 @@ EDITS = (
     SetOption("c1", "autotune.enabled", 0.5),
     Vectorize("c1"),
     VectorizeParts("c1", "def f_batch(x):\n    return x\n", "f_batch", "def f(x):\n    return x\n", 3),
+    VectorizeRagged("c1", 2, (0, 1), "-", 32),
+    SetFunction("c1", "lambda window: window"),
+    SplitMap(
+        "c1", "def f_1(x):\n    return x\n", "def f_2(x):\n    return x\n", ("x",), "f_1", "f_2", "def f(x):", 3, False
+    ),
+    SplitFlatMap("c1", "lambda x: x", "lambda x: x", ("x", "y")),
+    BuildOnce("c1", Site("train.py", 4, 7, 4, 20)),
 )
 REQUESTS = (
-    TryFix(edits_to_json(EDITS[:1]), edits_to_json(EDITS[3:]), Safety.REORDERED, None, 2.5),
+    TryFix(edits_to_json(EDITS[:1]), edits_to_json(EDITS[3:8]), Safety.REORDERED, None, 2.5),
     Profile(edits_to_json(EDITS[:2]), Path("/runs/edited-1")),
     ReadCalls([]),
     Quit(),
@@ -126,6 +142,18 @@ def test_edits_arrive_with_their_kind_and_the_types_of_their_values():
     received = edits_from_json(decode_message(encode_message(ReadCalls(edits_to_json(EDITS))), ReadCalls).edits)
     assert received == EDITS
     assert received[1].value is True
+
+
+@pytest.mark.parametrize("kind", get_args(Edit), ids=lambda kind: kind.__name__)
+@given(data=st.data())
+def test_every_kind_of_edit_arrives_whatever_its_fields_hold(kind, data):
+    edit = data.draw(st.from_type(kind))
+    (received,) = edits_from_json(decode_message(encode_message(ReadCalls(edits_to_json((edit,)))), ReadCalls).edits)
+    assert repr(received) == repr(edit)  # with their types: True is no 1, and NaN equals NaN
+
+
+def test_every_kind_of_edit_has_a_sample():
+    assert {type(edit) for edit in EDITS} == set(get_args(Edit))
 
 
 @pytest.mark.parametrize(

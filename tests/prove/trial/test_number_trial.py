@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.model.finding import InsertAfter
+from advisor.model.edits import InsertAfter
 from advisor.prove.trial.ab_benchmark import CannotMeasure
 from advisor.prove.trial.number_trial import compare_numbers
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.model.finding import Edit, InsertAfter, MoveAfter, Remove, Safety, SetArgument
+from advisor.model.edits import Edit, InsertAfter, MoveAfter, Remove, SetArgument
+from advisor.model.finding import Safety
 from advisor.prove.trial.distribution_tests import (
     P_VALUE,
     SMALLEST_ORDER,

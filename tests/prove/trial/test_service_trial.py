@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.model.finding import Code, Edit, InsertAfter, SetArgument
+from advisor.model.edits import Code, Edit, InsertAfter, SetArgument
 from advisor.model.offload_result import DYNAMIC, FILES, OFF, PYTHON, ServiceMeasurement
 from advisor.offload.files import server_text
 from advisor.prove.trial.service_messages import MeasureService

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.model.finding import InsertAfter, MoveAfter, Safety, SetArgument
+from advisor.model.edits import InsertAfter, MoveAfter, SetArgument
+from advisor.model.finding import Safety
 from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.prove.trial.trial_result import BROKEN
 from advisor.prove.trial.trial_runner import TrialRunner

@@ -12,7 +12,8 @@ from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.host.calibration.prediction import MEMORY_SHARE
 from advisor.host.machine import memory_bytes
-from advisor.model.finding import InsertAfter, Safety
+from advisor.model.edits import InsertAfter
+from advisor.model.finding import Safety
 from advisor.prove.trial import trial_runner
 from advisor.prove.trial.equivalence import Equivalence
 from advisor.prove.trial.trial_result import FASTER, REFUSED

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.model.finding import Edit, MoveAfter, Safety, Vectorize
+from advisor.model.edits import Edit, MoveAfter, Vectorize
+from advisor.model.finding import Safety
 from advisor.prove.trial.element_digests import Bounds
 from advisor.prove.trial.equivalence import Equivalence
 from advisor.prove.trial.judgement import Judgement
@@ -18,7 +19,7 @@ from advisor.prove.trial.rounding import largest_deviation
 from advisor.prove.trial.script_calls import recorded_graph
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER
 from advisor.prove.trial.trial_runner import TrialRunner
-from advisor.replay import replay as replay_module
+from advisor.replay import vectorized_calls
 from tests.recorded import Recorded
 
 Judge = Callable[..., Judgement]
@@ -67,13 +68,13 @@ def test_results_that_differ_in_their_last_digits_are_numerics_and_the_deviation
     """What a converter that adds in another order would do: planted, because the installed one gives the same bits."""
     import tensorflow as tf
 
-    exact = replay_module.batch_function
+    exact = vectorized_calls.batch_function
 
     def rounded(function: Any, tensorflow: Any) -> Any:
         return lambda *rows: exact(function, tensorflow)(*rows) * tf.constant(1 + 2**-22, tf.float32)
 
     dataset = numbers(70).map(lambda row: row * tf.reduce_sum(row)).batch(16)
-    monkeypatch.setattr(replay_module, "batch_function", rounded)
+    monkeypatch.setattr(vectorized_calls, "batch_function", rounded)
     seen = judge(dataset, *vectorized(recorded))
     assert seen.seen is Safety.NUMERICS
     assert seen.note.startswith("Component 1 differs by up to ")
@@ -83,7 +84,7 @@ def test_results_that_differ_in_their_last_digits_are_numerics_and_the_deviation
     def wrong(function: Any, tensorflow: Any) -> Any:
         return lambda *rows: exact(function, tensorflow)(*rows) * 1.01
 
-    monkeypatch.setattr(replay_module, "batch_function", wrong)
+    monkeypatch.setattr(vectorized_calls, "batch_function", wrong)
     assert judge(dataset, *vectorized(recorded)).seen is Safety.CHANGES
 
 
@@ -130,9 +131,9 @@ def test_a_trial_refuses_other_rounding_unless_it_is_allowed(
 ) -> None:
     import tensorflow as tf
 
-    exact = replay_module.batch_function
+    exact = vectorized_calls.batch_function
     monkeypatch.setattr(
-        replay_module,
+        vectorized_calls,
         "batch_function",
         lambda function, tensorflow: lambda *rows: exact(function, tensorflow)(*rows) * tf.constant(1 + 2**-22),
     )

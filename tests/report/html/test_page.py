@@ -223,6 +223,17 @@ def test_only_an_input_bound_run_has_a_bottleneck_on_its_first_page():
     assert "<h2>Bottleneck</h2>" not in section(report_to_html(report).decode(), "verdict")
 
 
+def test_rows_of_the_wait_that_would_read_the_same_name_their_branch():
+    report = real_report("zip_filter")
+    assert b"(input 1 of Zip)" not in report_to_html(report)
+    (pipeline,) = report["pipelines"]
+    guilty = next(it for it in pipeline["iterators"] if it["is_bottleneck"])
+    (cheap,) = (it for it in pipeline["iterators"] if it["parent_id"] == guilty["parent_id"] and it is not guilty)
+    cheap |= {"calls": guilty["calls"], "name": guilty["name"], "blame_share": guilty["blame_share"]}
+    text = section(report_to_html(report).decode(), "verdict")
+    assert text.count("(input 1 of Zip)") == text.count("(input 2 of Zip)") == 1
+
+
 @needs_gpu_profile
 def test_a_profile_of_others_says_what_it_cannot_tell():
     text = report_to_html(gpu_report()).decode()

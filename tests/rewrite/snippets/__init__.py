@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from advisor.model.calls import Call
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
+from advisor.model.edits import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
 

@@ -1,6 +1,6 @@
 """Chains: over lines, in parentheses, with backslashes, comments, tabs; and steps `ds = ds.map(...)`."""
 
-from advisor.model.finding import InsertAfter, SetArgument
+from advisor.model.edits import InsertAfter, SetArgument
 from tests.rewrite.snippets import AUTOTUNE, Snippet, cached, moved, parallel, prefetched, removed
 
 PARALLEL = ", num_parallel_calls=tf.data.AUTOTUNE"

@@ -1,6 +1,6 @@
 """Files: encodings, line ends, imports, other modules of the project; options; what libraries return."""
 
-from advisor.model.finding import InsertAfter, SetOption
+from advisor.model.edits import InsertAfter, SetOption
 from tests.rewrite.snippets import AUTOTUNE, Snippet, cached, option, parallel, prefetched
 
 PARALLEL = ", num_parallel_calls=tf.data.AUTOTUNE"

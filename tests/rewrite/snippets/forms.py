@@ -1,6 +1,6 @@
 """Other ways to call: helpers, loops, classes, lambdas, `functools.partial`, the class' own methods, aliases."""
 
-from advisor.model.finding import InsertAfter, SetArgument
+from advisor.model.edits import InsertAfter, SetArgument
 from tests.rewrite.snippets import AUTOTUNE, Snippet, cached, moved, parallel, prefetched, removed
 
 PARALLEL = ", num_parallel_calls=tf.data.AUTOTUNE"

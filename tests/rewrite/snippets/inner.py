@@ -1,6 +1,6 @@
 """Maps that leave the function of an `interleave` or `flat_map`: lambdas, functions, chains over several lines."""
 
-from advisor.model.finding import MoveAfter, SetArgument, Vectorize
+from advisor.model.edits import MoveAfter, SetArgument, Vectorize
 from tests.rewrite.snippets import AUTOTUNE, Snippet
 
 PARSE = """\

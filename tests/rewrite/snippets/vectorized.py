@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from advisor.model.finding import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, Vectorize
+from advisor.model.edits import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, Vectorize
 from tests.rewrite.snippets import AUTOTUNE, Recorded, Snippet
 
 

@@ -1,6 +1,6 @@
 """Windows of rows: a `batch` in place of two calls, and slices of a tensor by another function."""
 
-from advisor.model.finding import Code, InsertAfter, Remove, SetFunction
+from advisor.model.edits import Code, InsertAfter, Remove, SetFunction
 from tests.rewrite.snippets import Snippet
 
 SNIPPETS = {

@@ -1,4 +1,4 @@
-"""keras.utils.set_random_seed fixes the order of every epoch; a filter stands behind the shuffle."""
+"""keras.utils.set_random_seed fixes the order of every epoch; a filter follows the shuffle."""
 
 import keras
 import tensorflow as tf

@@ -1,0 +1,283 @@
+"""The edits of which fixes consist: changes of calls that make datasets (`Edit`), and of the training step (`StepEdit`).
+
+Both sets are closed. Two interpreters apply `Edit`s: `replay/replay.py` at run time and `rewrite/source.py` to the user's file.
+`StepEdit`s are applied to the file only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from advisor.model.calls import Site
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """An argument as source text (`tf.data.AUTOTUNE`). `tf` refers to TensorFlow, whatever name the file imports it as."""
+
+    text: str
+
+
+Value = Code | int | float | bool | str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SetArgument:
+    """Pass `name=value` in a call, replacing the present value."""
+
+    call_id: str
+    name: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class InsertAfter:
+    """Add `.method(arguments)` after a call."""
+
+    call_id: str
+    method: str
+    arguments: tuple[tuple[str, Value], ...] = ()
+    """(parameter, value) pairs; an empty parameter name means positional."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """Remove a call from its chain; its single input takes its place."""
+
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class MoveAfter:
+    """Move a call to the position after another call of the same chain."""
+
+    call_id: str
+    after_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SetOption:
+    """Set a dotted `tf.data.Options` field (`autotune.enabled`) after a call; None removes the user's value."""
+
+    call_id: str
+    option: str
+    value: Value
+
+
+@dataclass(frozen=True, slots=True)
+class Vectorize:
+    """Call the function of a `map` once per batch, through `tf.vectorized_map` without its fallback to a loop.
+
+    The input of the `map` must be batches; a `MoveAfter` of the same fix puts the `map` after the `batch`.
+    """
+
+    call_id: str
+
+
+VECTORIZED_MAP = "advisor_vectorized_map"
+"""Stands for `tf.vectorized_map` in `VectorizeParts.text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorizeParts(Vectorize):
+    """Like `Vectorize`, for a function of which one part takes batches as it is, and only the rest is vectorised.
+
+    The edit contains the text of the function of batches that is written, and the proof compiles this text.
+    """
+
+    text: str
+    """A definition in whole lines, indented as in the file, in which `VECTORIZED_MAP` stands for `tf.vectorized_map`."""
+    name: str
+    """The name of the new function."""
+    original: str
+    """The definition of the function of one element as it stands in the file, in whole lines."""
+    line: int
+    """Line in which that begins; the new one follows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class VectorizeRagged(Vectorize):
+    """Call the function of a `map` with batches as it is, and turn the ragged tensors among its results into padded ones."""
+
+    results: int
+    """Number of components of its result; 0 if it returns a single tensor instead of a tuple."""
+    ragged: tuple[int, ...]
+    """The components that are ragged tensors."""
+    padding: int | float | str | None = None
+    """What they are padded with; None for the default of their type."""
+    rows: int | None = None
+    """Rows of every batch, if the remainder is dropped, so that the padded results have that shape; None otherwise."""
+
+    def expression(self, results: str) -> str:
+        """Return the text of the padded results.
+
+        Args:
+            results: An expression for the results of the function; a name, if they are a tuple.
+        """
+        arguments = [] if self.padding is None else [f"default_value={self.padding!r}"]
+        arguments += [] if self.rows is None else [f"shape=[{self.rows}, None]"]
+        padded = f".to_tensor({', '.join(arguments)})"
+        if not self.results:
+            return f"{results}{padded}"
+        parts = (f"{results}[{number}]{padded if number in self.ragged else ''}" for number in range(self.results))
+        return ", ".join(parts) + ("," if self.results == 1 else "")
+
+
+@dataclass(frozen=True, slots=True)
+class SetFunction:
+    """Pass another function to a `flat_map` or `map`. The edit contains the text, and the proof compiles this text."""
+
+    call_id: str
+    text: str
+    """A lambda expression that reads nothing but its parameters and TensorFlow, as `tf`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFunction:
+    """Split the function of a call in two. The edit contains the text that is written, and the proof compiles this text."""
+
+    call_id: str
+    first: str
+    """The first function: a definition in whole lines, indented as in the file, or a lambda expression."""
+    second: str
+    """The second function, whose parameters are the values that the first one returns."""
+    names: tuple[str, ...]
+    """Names of these values."""
+    first_name: str = ""
+    """Empty for a lambda."""
+    second_name: str = ""
+    original: str = ""
+    """The definition as written in the file, in whole lines; empty for a lambda."""
+    line: int = 0
+    """Line in which the definition begins."""
+    is_replaced: bool = True
+    """Whether the two functions take the place of the definition; otherwise they are added after it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SplitMap(SplitFunction):
+    """Split the function of a `map`: the `map` keeps the first half, and a second `map` directly after it gets the rest.
+
+    An `InsertAfter` or `MoveAfter` that comes later in the same fix goes between the two.
+    """
+
+
+@dataclass(frozen=True, slots=True)
+class SplitFlatMap(SplitFunction):
+    """Split the function of a `flat_map` or `interleave`: a parallel `map` before it gets the first half, it keeps the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOnce:
+    """Make the dataset that ends with a call once, before the loop in which the script makes it again.
+
+    It leaves the dataset as it is: what it changes is how often the script makes it.
+    """
+
+    call_id: str
+    reader: Site
+    """Where the loop reads the dataset (`Consumer.site`)."""
+
+
+Edit = (
+    SetArgument
+    | InsertAfter
+    | Remove
+    | MoveAfter
+    | SetOption
+    | Vectorize
+    | VectorizeParts
+    | VectorizeRagged
+    | SetFunction
+    | SplitMap
+    | SplitFlatMap
+    | BuildOnce
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SetCompileArgument:
+    """Pass `name=value` in the call of `compile` that configures the trained Keras model, replacing a present value."""
+
+    site: Site
+    text: str
+    """The call as recorded (`Call.text`)."""
+    name: str
+    value: Value
+
+    @property
+    def file(self) -> str:
+        """The file to change."""
+        return self.site.file
+
+
+@dataclass(frozen=True, slots=True)
+class SetFitArgument:
+    """Pass `name=value` in the call of `fit`, which does not set it yet, because a dataset that it reads becomes endless.
+
+    Nothing else may read that dataset, and `fit` may be called once: both must be plain from the text.
+    """
+
+    site: Site
+    name: str
+    value: Value
+    dataset: Site
+    """The call after which the dataset is repeated."""
+    method: str
+    """The method of that call."""
+
+    @property
+    def file(self) -> str:
+        """The file to change."""
+        return self.site.file
+
+
+@dataclass(frozen=True, slots=True)
+class SetPolicy:
+    """Call `keras.mixed_precision.set_global_policy(policy)` after the imports of a file."""
+
+    file: str
+    policy: str
+    """`mixed_bfloat16`, `mixed_float16`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetFunctionArgument:
+    """Pass `name=value` to the `tf.function` that a function becomes, as a decorator or in a call."""
+
+    file: str
+    function: str
+    """Name of the function, which the file defines once."""
+    name: str
+    value: bool
+    line: int = 0
+    """The line in which it begins, as recorded; 0 if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetBatchSize:
+    """Replace the number in a call of `batch`."""
+
+    site: Site
+    text: str
+    """The call as recorded (`Call.text`)."""
+    size: int
+
+    @property
+    def file(self) -> str:
+        """The file to change."""
+        return self.site.file
+
+
+@dataclass(frozen=True, slots=True)
+class DecorateFunction:
+    """Decorate a function with `@tf.function`."""
+
+    file: str
+    function: str
+    line: int
+    """The line in which it begins, as recorded."""
+
+
+StepEdit = SetCompileArgument | SetFitArgument | SetPolicy | SetFunctionArgument | SetBatchSize | DecorateFunction
+"""Changes of the training step. No dataset can be made again with them: only the whole script can prove them."""
