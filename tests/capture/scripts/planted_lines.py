@@ -68,21 +68,21 @@ def text(number):
 
 def pure_python(number):
     total = float(number)
-    for value in range(120000):
+    for value in range(240000):
         total += value * 0.5  # hot: pure_python
     return np.float32(total)
 
 
 def numpy_sort(number):
-    values = np.random.default_rng(int(number)).random(600000)
+    values = np.random.default_rng(int(number)).random(150000)
     values = values * 2.0
-    values = np.sort(values)  # hot: numpy_sort
+    values = np.sort(values, kind="stable")  # hot: numpy_sort
     return np.float32(values[0])
 
 
 def row(values):
     doubled = [value * 2 for value in values[:10]]
-    return sum(sorted([hash((value, 3)) for value in range(20000)])) + doubled[0]  # hot: python_helper
+    return sum(sorted([hash((value, 3)) for value in range(40000)])) + doubled[0]  # hot: python_helper
 
 
 def python_helper(number):
@@ -110,7 +110,7 @@ def records():
     number = 0
     while True:
         number += 1
-        words = TEXT.split(",") * 10
+        words = TEXT.split(",") * 60
         values = [float(word) for word in words]  # hot: records
         yield np.float32(values[number % 100])
 
