@@ -68,7 +68,9 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
         # One that the user silenced, or that is a hint, would leave the reader without a next step.
         if not is_worthwhile(finding) or not is_reported(finding) or is_hint(finding):
             return False
-        return finding.rule in about_wait or bool(finding.call_id or finding.iterator_id)
+        # Other rules also report what only costs memory or is wrong, without a predicted gain.
+        is_of_call = bool(finding.call_id or finding.iterator_id)
+        return finding.rule in about_wait or (is_of_call and finding.prediction is not None)
 
     for loaded in sorted(rules, key=lambda loaded: loaded.rule.is_fallback):
         rule = loaded.rule

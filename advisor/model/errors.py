@@ -22,6 +22,8 @@ class ScriptFailed(AdvisorError):
     exit_code = 3
     script_code: int | None = None
     """The script's own exit code, 128 + the number of a signal that ended it; None if it is not known."""
+    runs: int = 1
+    """How many runs there were in a series of which the last one failed."""
 
 
 class ChangeFailed(ScriptFailed):

@@ -39,6 +39,8 @@ class Why(StrEnum):
     """The script ended before its steps could be measured."""
     SCRIPT_FAILED = "script failed"
     """The unchanged script failed before anything was measured."""
+    SCRIPT_UNSTABLE = "script fails now and then"
+    """The unchanged script was analysed, and failed in a later run."""
     NEEDS_PERMISSION = "needs permission"
     """`--allow LEVEL` permits the effect of the change on the data."""
     NEEDS_REQUEST = "needs request"
@@ -80,6 +82,12 @@ class Why(StrEnum):
     INTERRUPTED_ANALYSIS = "interrupted in the analysis"
     INTERRUPTED_TRIALS = "interrupted in the trials"
     INTERRUPTED_SCRIPT = "interrupted in the whole script"
+
+
+MADE_BY_HAND = frozenset(
+    {Why.ADVICE_ONLY, Why.NOT_LEGAL, Why.MAKES_NOTHING_FASTER, Why.CANNOT_REWRITE, Why.TRIAL_FAILED, Why.PROCESS_ENDED}
+)
+"""Reasons for which a change can only be judged after the user has made it, in a copy of the script."""
 
 
 @dataclass(frozen=True, slots=True)

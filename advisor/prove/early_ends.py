@@ -89,7 +89,13 @@ def _command(why: Why, end: End) -> str | None:
             return commands.longer(end.loop.missing_s)
         case Why.SMALL_GAIN | Why.FAST_ENOUGH:
             return commands.pipeline_only()
-        case Why.SCRIPT_FAILED | Why.INTERRUPTED_ANALYSIS | Why.INTERRUPTED_TRIALS | Why.INTERRUPTED_SCRIPT:
+        case (
+            Why.SCRIPT_FAILED
+            | Why.SCRIPT_UNSTABLE
+            | Why.INTERRUPTED_ANALYSIS
+            | Why.INTERRUPTED_TRIALS
+            | Why.INTERRUPTED_SCRIPT
+        ):
             return commands.again()
         case _:
             return commands.prove()
@@ -174,6 +180,10 @@ _SENTENCES = {
         "measures what it can without them."
     ),
     Why.SCRIPT_FAILED: "The unchanged {script} failed before anything was measured. Correct it, then run the command again.",
+    Why.SCRIPT_UNSTABLE: (
+        "The unchanged {script} failed in a later run, although it had been analysed before: no file was changed, and {kept}. "
+        "Find out why it fails, then run the command again."
+    ),
     Why.NEEDS_PERMISSION: "{What}: the effect on the data or on the training needs your permission, which the command gives.",
     Why.NEEDS_REQUEST: "{What}: tried only if asked for by name, as the command does.",
     Why.ADVICE_ONLY: "{What}: no edit of a call makes this change. {goes_on}",

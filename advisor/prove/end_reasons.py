@@ -40,7 +40,7 @@ class End:
 def why_of(end: End) -> Why | None:
     """Return why a proof has ended; None if everything was tried and what is proved is written."""
     loop, whole = end.loop, end.whole
-    if loop.is_interrupted:
+    if loop.is_interrupted or loop.why is Why.SCRIPT_UNSTABLE:
         return loop.why
     if loop.kept:
         return _why_of_kept(end)

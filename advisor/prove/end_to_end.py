@@ -70,6 +70,8 @@ class EndToEnd:
     """Seconds that the budget lacked for the fewest runs, if that is why nothing was measured."""
     is_interrupted: bool = False
     """`refused` because of Ctrl-C: `speedup` and `note` are those of the pairs until then, as with `is_out_of_time`."""
+    is_script_failing: bool = False
+    """`refused` because the unchanged script, which had run before, failed in one of the runs."""
     epochs: int = 0
     """Whole epochs in each window, if the step times include the time between epochs; else 0."""
 
@@ -184,6 +186,7 @@ def measure_end_to_end(
                 raise RunsInterrupted(_interrupted(seen, turn, slowdown)) from error
             except ScriptFailed as error:
                 if name == "before":
+                    error.runs = len(seen["before"]) + len(seen["after"]) + 1
                     raise
                 return EndToEnd(BROKEN, None, *_tuples(seen), note=f"With the changes: {error}")
             if steps is None:

@@ -252,9 +252,10 @@ def is_proved(whole: EndToEnd | None) -> bool:
     """Whether the kept fixes are to be applied.
 
     A proof on the pipeline alone suffices only if the whole script cannot contradict it, because it cannot be measured (None) or
-    is undecided after all its runs. It does not suffice if the training gains nothing, or if only the time was missing.
+    is undecided after all its runs. It does not suffice if the training gains nothing, if only the time was missing, or if the
+    script fails by itself.
     """
-    if whole is not None and (whole.is_out_of_time or whole.is_interrupted):
+    if whole is not None and (whole.is_out_of_time or whole.is_interrupted or whole.is_script_failing):
         return False
     return whole is None or whole.verdict in (FASTER, REFUSED) or whole.is_undecided
 
@@ -302,11 +303,11 @@ def sentence_of(
                 f"{alone}, but the script fails with the changes, so they are not applied. {whole.note}".strip(),
             )
         if not is_proved(whole):
-            why = (
-                "Ctrl-C ended the runs of"
-                if whole is not None and whole.is_interrupted
-                else "there was no time to measure"
-            )
+            why = "there was no time to measure"
+            if whole is not None and whole.is_interrupted:
+                why = "Ctrl-C ended the runs of"
+            elif whole is not None and whole.is_script_failing:
+                why = "the unchanged script failed in a later run of"
             return FASTER, f"{alone}. No change is applied, as {why} the training."
         return FASTER, f"{alone}. The training was not measured."
     if whole.verdict == FASTER:

@@ -9,16 +9,12 @@ from collections.abc import Iterable, Sequence
 
 from advisor.model.finding import Finding
 from advisor.model.outcome import Report
-from advisor.model.untried import UntriedFix, Why
+from advisor.model.untried import MADE_BY_HAND, UntriedFix, Why
 from advisor.prove.greedy_loop import Attempt, LoopResult
 from advisor.prove.script_commands import ScriptCommands
 from advisor.prove.trial.trial_result import REFUSED
 from advisor.rewrite.fix_plan import LeftOut
 
-_BY_HAND = frozenset(
-    {Why.ADVICE_ONLY, Why.NOT_LEGAL, Why.MAKES_NOTHING_FASTER, Why.CANNOT_REWRITE, Why.TRIAL_FAILED, Why.PROCESS_ENDED}
-)
-"""Reasons for which a change can only be judged after the user has made it."""
 _OUT_OF_TIME = frozenset({Why.NO_TIME, Why.TRIALS_OUT_OF_TIME, Why.SCRIPT_OUT_OF_TIME})
 
 
@@ -69,7 +65,7 @@ def command_for(
         commands: The commands for the script.
         missing_s: Seconds that the budget lacked at least.
     """
-    if why in _BY_HAND:
+    if why in MADE_BY_HAND:
         return commands.prove()
     if why in _OUT_OF_TIME:
         return commands.longer(missing_s)

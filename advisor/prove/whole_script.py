@@ -16,6 +16,7 @@ import msgspec
 from advisor.capture.request import RESULT, START_SEED, CaptureRequest, Progress
 from advisor.host.calibration.proof import BUDGET_SHARE, EXPECTED_PAIRS
 from advisor.model.edits import Edit, InsertAfter, MoveAfter, SetOption
+from advisor.model.errors import ScriptFailed
 from advisor.model.finding import Finding, Fix
 from advisor.model.pipeline import Analysis
 from advisor.model.sequential_test import MIN_PAIRS
@@ -91,7 +92,7 @@ class WholeScript:
 
         Returns:
             The measurement; None, with a note, if the script cannot be measured; with `is_out_of_time` and a note if only the
-            time is missing.
+            time is missing, and with `is_script_failing` if a run without changes failed.
         """
         if not self._windows.has_steps:
             self.notes.append(
@@ -125,18 +126,25 @@ class WholeScript:
 
         with overlays(patches[0].files, patches[1].files) as (before, after), self._counting_interrupted(len(early)):
             sides = replace(request, overlay=before), replace(request, overlay=after)
-            if takes_turns:
-                whole = measure_live_pairs(*sides, on_progress, self._deadline, is_gain_only=is_gain_only)
-            else:
-                whole = measure_end_to_end(
-                    *sides,
-                    on_progress,
-                    self._deadline,
-                    is_with_gaps=window.epochs is not None,
-                    is_per_element=is_of_step,
-                    early=early,
-                    is_gain_only=is_gain_only,
+            try:
+                if takes_turns:
+                    whole = measure_live_pairs(*sides, on_progress, self._deadline, is_gain_only=is_gain_only)
+                else:
+                    whole = measure_end_to_end(
+                        *sides,
+                        on_progress,
+                        self._deadline,
+                        is_with_gaps=window.epochs is not None,
+                        is_per_element=is_of_step,
+                        early=early,
+                        is_gain_only=is_gain_only,
+                    )
+            except ScriptFailed as error:
+                self.runs += max(0, error.runs - len(early))
+                self.notes.append(
+                    f"The whole script was not measured: without the changes, a run of it failed. {error}"
                 )
+                return EndToEnd(REFUSED, note=str(error), is_script_failing=True)
         if self.text_check is not None:
             self.text_check.forget_early_runs()
         if whole.before and whole.after and whole.before[0].batches != whole.after[0].batches:
@@ -279,6 +287,8 @@ def prove_on_script(
             if not needs_script(attempt, script.method_of):
                 continue
             alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
+            if alone is not None and alone.is_script_failing:
+                return replace(loop, why=Why.SCRIPT_UNSTABLE), alone
             if alone is None or alone.verdict == REFUSED:
                 late += [alone] if alone is not None and alone.is_out_of_time else []
                 if alone is not None and alone.is_undecided:
@@ -295,6 +305,8 @@ def prove_on_script(
         if loop.kept and whole is None:
             is_of_all = True
             whole = script.measure((), loop.kept, "all changes")
+        if whole is not None and whole.is_script_failing:
+            return replace(loop, why=Why.SCRIPT_UNSTABLE), whole
         late += [whole] if whole is not None and whole.is_out_of_time else []
         if late:
             missing_s = max(measured.missing_s for measured in late)

@@ -282,6 +282,8 @@ class UntriedFix(Object, frozen=True):
     """The reason."""
     command: str | None
     """The command that tries it, or that judges it if it is made by hand; null if no command helps."""
+    by_hand: bool = False
+    """Whether the change has to be made in a copy of the script before the command can judge it."""
 
 
 class Proof(Object, frozen=True):

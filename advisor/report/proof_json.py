@@ -9,6 +9,7 @@ from advisor.model.outcome import Comparison, FixOutcome, Gain, Interval
 from advisor.model.outlook import CombinedPlan, Outlook
 from advisor.model.paired_test import PairedTest
 from advisor.model.proof_result import FixedNumbers, Proof, Side
+from advisor.model.untried import MADE_BY_HAND
 from advisor.report import proof_format as v1
 from advisor.report.json_format import milliseconds
 from advisor.report.pipeline_format import Site
@@ -78,7 +79,10 @@ def proof(result: Proof, fixes: Iterable[FixOutcome]) -> v1.Proof:
         next_why=result.next and result.next.why,
         next_step=result.next and result.next.sentence,
         next_command=result.next and result.next.command,
-        untried=[v1.UntriedFix.of(entry, site=Site.maybe(entry.site)) for entry in result.untried],
+        untried=[
+            v1.UntriedFix.of(entry, site=Site.maybe(entry.site), by_hand=entry.why in MADE_BY_HAND)
+            for entry in result.untried
+        ],
         fixed_numbers=result.fixed_numbers and _fixed_numbers(result.fixed_numbers),
         fixes=[
             v1.FixDetails.of(

@@ -19,6 +19,7 @@ from advisor.model import units
 from advisor.model.finding import Rejected
 from advisor.model.outcome import FixOutcome, Gain, Interval, Report
 from advisor.model.proof_result import PIPELINE, TRAINING, Proof, Side
+from advisor.model.untried import MADE_BY_HAND
 from advisor.report.lines import diff_text, print_lines, print_list, print_section
 from advisor.report.places import clean, display_path, place
 from advisor.report.proof_words import phase_words, words_for_fix, words_for_training
@@ -65,13 +66,18 @@ def print_proof(report: Report, console: Console) -> None:
 
 def _print_next(proof: Proof, console: Console) -> None:
     """Print the commands to go on with, each on one line that can be copied."""
-    shown = {proof.next.command if proof.next is not None else None, None}
-    others = {entry.command: entry.title for entry in reversed(proof.untried) if entry.command not in shown}
-    if others:
+    shown = proof.next.command if proof.next is not None else None
+    titles: dict[str, dict[str, None]] = {}
+    for entry in proof.untried:
+        if entry.command is not None and entry.command != shown:
+            by_hand = " (make the change in a copy of the script first)" if entry.why in MADE_BY_HAND else ""
+            titles.setdefault(entry.command, {})[f"{entry.title}{by_hand}"] = None
+    if titles:
         print_section(console, "To try what was not tried", [])
-        for command, title in reversed(others.items()):
-            print_lines(console, Text(clean(f"{title}:")), indent=2)
-            _print_command(command or "", console)
+    for command, lines in titles.items():
+        for line in lines:
+            print_lines(console, Text(clean(f"{line}:")), indent=2)
+        _print_command(command, console)
     if proof.next is not None:
         console.print()
         print_lines(console, Text.assemble(("Next: ", "bold"), clean(proof.next.sentence)))

@@ -107,6 +107,7 @@ def outcome_of(report):
 
 
 @pytest.mark.timed
+@pytest.mark.slow
 def test_several_steps_per_call_are_proved_written_and_undone(project, validate):
     text = SCRIPT.format(more="")
     report, err = fix(project, text, 'compile_edit(analysis, "steps_per_execution", 16)', "--write")

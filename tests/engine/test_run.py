@@ -15,7 +15,7 @@ from advisor.model.edits import Code, InsertAfter, MoveAfter, SetArgument
 from advisor.model.finding import Evidence, Fix, Prediction, Safety
 from advisor.model.settings import Settings
 from advisor.rule import Note, Rule
-from advisor.testing import AUTOTUNE, batch, map_, pipeline, prefetch, source
+from advisor.testing import AUTOTUNE, batch, map_, pipeline, prefetch, shuffle, source
 from tests.predict.simulated_passes import LOOP, STAGES, script
 
 SLOW = pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=20, cores=8)
@@ -212,6 +212,21 @@ def test_a_fallback_rule_speaks_only_if_no_other_rule_has_a_finding_about_the_in
         source(), map_("augment", ms=0.1, **random), batch(32), prefetch(), consumer_ms=90, cores=4
     ).analysis
     assert not run_rules(healthy, [fallback], Settings()).findings
+
+
+def test_a_finding_that_only_saves_memory_leaves_the_reader_with_a_next_step():
+    shipped = load_rules([], Settings())
+    slow = pipeline(
+        source(bytes=500_000, elements=100_000),
+        shuffle(50_000),
+        map_("augment", ms=5, random=True, calls=AUTOTUNE),
+        batch(32),
+        prefetch(),
+        consumer_ms=20,
+        cores=4,
+    ).analysis
+    rules = {finding.rule for finding in run_rules(slow, shipped, Settings()).findings}
+    assert {"oversized-shuffle", "next-step"} <= rules, rules
 
 
 def test_what_was_considered_and_rejected_is_reported_with_its_reason():

@@ -139,6 +139,7 @@ KEPT = (
     (Why.TRAINING_UNDECIDED, end_of(kept(), whole(SAME, 1.2, 0.97, 1.5), is_applied=True)),
     (Why.TRAINING_NO_GAIN, end_of(kept(), whole(SAME, 1.0, 0.99, 1.01))),
     (Why.SCRIPT_OUT_OF_TIME, end_of(kept(), whole(REFUSED, is_out_of_time=True))),
+    (Why.SCRIPT_UNSTABLE, end_of(kept(why=Why.SCRIPT_UNSTABLE), whole(REFUSED, is_script_failing=True))),
     (Why.OTHER_TEXT, end_of(kept(), whole(BROKEN, is_other_text=True))),
     (Why.SCRIPT_FAILS, end_of(kept(), whole(BROKEN))),
     (Why.CANNOT_REWRITE, end_of(kept())),

@@ -8,12 +8,20 @@ from pathlib import Path
 import pytest
 
 from advisor.capture.request import CaptureRequest
+from advisor.model.errors import ScriptFailed
+from advisor.model.finding import Finding
+from advisor.model.outcome import Interval
+from advisor.model.untried import Why
 from advisor.prove import whole_script
 from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.epoch_window import EpochWindow
+from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.outcomes import is_proved, sentence_of
 from advisor.prove.proposals import Proposals
 from advisor.prove.script_windows import ScriptWindow, ScriptWindows
+from advisor.prove.trial.trial_result import FASTER, Trial
 from advisor.prove.whole_script import WholeScript
+from advisor.rewrite.patch import Patch
 from advisor.testing import batch, map_, pipeline, source
 
 RUN_S = 10 + 3 + 3 + 2
@@ -71,3 +79,33 @@ def test_live_processes_are_used_if_the_request_asks_for_them(
     assert whole.measure((), (), "nothing") is not None
     assert (made, whole.runs) == ([expected], 2)
     assert ("As asked." in whole.notes) is (expected == "live")
+
+
+def test_a_run_of_the_unchanged_script_that_fails_ends_the_proof_and_keeps_what_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It had been analysed before, so it fails now and then; nothing is written, and the command does not fail."""
+
+    def fails(*args: object, **kwargs: object) -> EndToEnd:
+        error = ScriptFailed("train.py failed (exit code 1).")
+        error.runs = 3
+        raise error
+
+    monkeypatch.setattr(whole_script, "measure_end_to_end", fails)
+    request = CaptureRequest(Path("unused"), Path("train.py"))
+    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits: ScriptWindow(request, 10.0))
+    monkeypatch.setattr(ScriptWindows, "has_steps", True)
+    analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+    script = WholeScript(request, analysis, Proposals({}, None), 10.0, 1e12, lambda progress: None, clock=lambda: 0.0)
+    finding = Finding("serial-map", "Parallelise", "Because.", fix=None)
+    monkeypatch.setattr(script, "_edits_of", lambda findings: ())
+    monkeypatch.setattr(script._proposals, "patch", lambda findings: Patch())
+    kept = LoopResult((Attempt(finding, Trial(FASTER, Interval(2.0, 1.9, 2.1)), is_kept=True),), (finding,))
+    loop, whole = whole_script.prove_on_script(kept, script)
+    assert whole is not None and whole.is_script_failing and not is_proved(whole)
+    assert (loop.why, loop.kept, script.runs) == (Why.SCRIPT_UNSTABLE, (finding,), 3)
+    assert script.notes == [
+        "The whole script was not measured: without the changes, a run of it failed. train.py failed (exit code 1)."
+    ]
+    verdict, sentence = sentence_of(loop, whole)
+    assert verdict == FASTER and "as the unchanged script failed in a later run of the training" in sentence

@@ -243,3 +243,20 @@ def test_the_next_command_is_shown_everywhere(validate):
     html = unescape(report_to_html(data).decode())
     assert html.count(command) == 2 and other in html and step.sentence in html
     assert json.loads(report_to_bytes(proved()))["proof"]["next_command"] is None
+
+
+def test_a_change_that_is_made_by_hand_says_so_before_its_command(validate):
+    command, other = "advisor prove --with train_changed.py train.py", "advisor fix --only late-shuffle train.py"
+    untried = (
+        UntriedFix("rebuilt-every-epoch", "Use one iterator", None, Why.ADVICE_ONLY, "Advice only.", command),
+        UntriedFix("scalar-map", "Batch first", None, Why.CANNOT_REWRITE, "A macro makes it.", command),
+        UntriedFix("late-shuffle", "Shuffle earlier", None, Why.CONFLICT, "Conflicts.", other),
+    )
+    data = json.loads(report_to_bytes(proved(untried=untried)))
+    validate(data)
+    assert [entry["by_hand"] for entry in data["proof"]["untried"]] == [True, True, False]
+    lines = [line.strip() for line in printed(proved(untried=untried)).splitlines()]
+    by_hand = "(make the change in a copy of the script first):"
+    start = lines.index(f"Use one iterator {by_hand}")
+    assert lines[start + 1 : start + 4] == [f"Batch first {by_hand}", command, "Shuffle earlier:"]
+    assert unescape(report_to_html(data).decode()).count("make the change in a copy of the script first") == 2

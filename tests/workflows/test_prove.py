@@ -62,7 +62,7 @@ def proved(project, capsys, old, new, *options, code=0):
         pytest.param(".map(slow)", ".map(slow, num_parallel_calls=8)", "equal and faster", marks=pytest.mark.slow),
         pytest.param("slow", "costly", "same", marks=pytest.mark.slow),
         pytest.param("time.sleep(0.004)", "time.sleep(0.012)", "slower", marks=pytest.mark.slow),
-        ("return x * 2", "return x * 3", "different data"),
+        pytest.param("return x * 2", "return x * 3", "different data", marks=pytest.mark.slow),
         pytest.param(
             "time.sleep(0.004)\n    return x * 2",
             "return x * 2 + 1",
