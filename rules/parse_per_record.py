@@ -28,6 +28,7 @@ from advisor.rule import (
     label,
     linear_chain,
     mixed_function,
+    moves_after_batch,
     place,
     predict_speedup,
     record_parser,
@@ -56,15 +57,15 @@ class ParsePerRecord(Rule):
     records and fill the tensors of the batch directly.
 
     ## What the fix does
-    It moves the `batch` before the `map`. If the function contains nothing but `decode_csv` and element-wise ops, it
-    stays as it is; this edit is applied only on request and verified on real elements, because later processing may
-    depend on the shape of the columns. Any other function, such as one with `parse_single_example`, is called through
-    `tf.vectorized_map`, if all its ops can process a batch; TensorFlow then parses the batch in one call. If only some of
-    its lines have no vectorised form but take a batch as it is (`decode_raw`, functions of `tf.strings`, look-ups), the
-    function is called in parts, as `vectorizable-map` describes. This edit is kept only if real elements are the same,
-    bit for bit. Otherwise the finding is advice: `parse_example` accepts a
-    batch of records. A function that also draws random numbers, or whose results a `padded_batch` takes, is left to
-    `vectorizable-map`.
+    It moves the `batch` before the `map`. If the function contains nothing but `decode_csv` and ops that take a batch
+    as it is, it stays as it is. In recordings of earlier versions, which do not tell whether constants meet the
+    columns in the right shape, this edit is applied only on request. Any other function, such as one with
+    `parse_single_example`, is called through `tf.vectorized_map`, if all its ops can process a batch; TensorFlow then
+    parses the batch in one call. If only some of its lines have no vectorised form but take a batch as it is
+    (`decode_raw`, functions of `tf.strings`, look-ups), the function is called in parts, as `vectorizable-map`
+    describes. This edit is kept only if real elements are the same, bit for bit. Otherwise the finding is advice:
+    `parse_example` accepts a batch of records. A function that also draws random numbers, or whose results a
+    `padded_batch` takes, is left to `vectorizable-map`.
 
     ## When not to
     When the function also contains ops that work on a single element, such as `decode_jpeg`; nothing is reported in
@@ -151,12 +152,16 @@ def fix_of(analysis: Analysis, call: Call, batched: Call) -> Fix | None:
     """The fix that moves the map after the batch: with its function as it is, or else vectorised."""
     if not is_editable(call) or not is_editable(batched):
         return None
+    moves = moves_after_batch(analysis, call, batched)
+    if call.function is not None and call.function.is_elementwise and moves is not None:
+        return Fix(moves, Safety.EXACT, is_auto=True)
     ops = set(call.function.ops) if call.function else set()
     if "DecodeCSV" in ops and ops <= {"DecodeCSV", *catalog.ELEMENTWISE_OPS}:
         return Fix((MoveAfter(call.id, batched.id),), Safety.EXACT, is_auto=False)
     return vectorizing_fix(analysis, call, batched) or mixed_function(analysis, call, batched).fix
 
 
+_RECORD = "TensorSpec(shape=(), dtype=tf.string, name=None)"
 _PARSE = {"ParseExampleV2": 0.6, "Pack": 0.05}
 
 EXAMPLES = (
@@ -174,11 +179,22 @@ EXAMPLES = (
         fixed="ds = ds.batch(128)\nds = ds.map(parse)",
     ),
     fires(
+        pipeline(
+            source("TextLine", spec=_RECORD),
+            map_("parse", ms=0.08, op_shares={"DecodeCSV": 0.5, "Sub": 0.05}, elementwise=True),
+            shuffle(),
+            batch(128),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="ds = ds.shuffle(1000)\nds = ds.batch(128)\nds = ds.map(parse)",
+    ),
+    fires(
         pipeline(source(), map_("parse", ms=0.1, op_shares=_PARSE), shuffle(), batch(256), consumer_ms=1, cores=4),
     ),
     fires(
         pipeline(
-            source(spec="TensorSpec(shape=(), dtype=tf.string, name=None)"),
+            source(spec=_RECORD),
             map_("parse", ms=0.1, op_shares=_PARSE),
             batch(256),
             consumer_ms=1,

@@ -29,6 +29,7 @@ from advisor.rule import (
     padding_obstacle,
     place,
     predict_batched,
+    record_parser,
     wait_share_of,
 )
 from advisor.testing import batch, fires, map_, padded_batch, pipeline, prefetch, shuffle, silent, source
@@ -44,11 +45,11 @@ class ScalarMap(Rule):
 
     ## What the fix does
     It moves the `map` after the `batch`. The function then runs once per batch, on tensors with an additional leading
-    dimension. An edit is proposed only if the graph of the function guarantees the same values either way: every op is
-    element-wise or accepts batches as they are (look-ups in tables, `tf.gather` from a constant, `one_hot`, `decode_raw`,
-    `tf.strings` functions, `tf.image.resize`), tensors derived from the element that meet in an op have the same number
-    of dimensions, and no constant there has more. Functions with other ops may be vectorised (`vectorizable-map`).
-    `advisor fix` compares real elements bit for bit before it keeps the change.
+    dimension. An edit is proposed only if the graph of the function guarantees the same values either way: every op
+    is element-wise or accepts batches as they are (look-ups in tables, `tf.gather` from a constant, `one_hot`,
+    `decode_raw`, `decode_csv`, `tf.strings` functions, `tf.image.resize`), tensors derived from the element that meet
+    in an op have the same number of dimensions, and no constant there has more. Functions with other ops may be
+    vectorised (`vectorizable-map`). `advisor fix` compares real elements bit for bit before it keeps the change.
 
     ## When not to
     When the function depends on the shape of its element, or elements have different shapes (ragged tensors). After a
@@ -77,6 +78,8 @@ class ScalarMap(Rule):
             size = batched.arguments.get("batch_size") if batched else None
             if batched is None or not isinstance(size, int):
                 continue
+            if batched.method == "batch" and record_parser(call) is not None:
+                continue  # left to parse-per-record
             edits = edits_to_batch_first(analysis, call, batched)
             is_fused = any(fused.id == batched.id for fused in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)

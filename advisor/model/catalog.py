@@ -167,8 +167,8 @@ TABLE_SIZE_OPS = frozenset({"LookupTableSize", "LookupTableSizeV2"})
 """Ops that read a table, but nothing of the element: a look-up in a `StaticVocabularyTable` adds the size of its vocabulary."""
 
 BATCH_FORM_OPS = TABLE_SIZE_OPS | frozenset({
-    "ExpandDims", "GatherV2", "OneHot", "RegexFullMatch", "RegexReplace", "ResizeArea", "ResizeBicubic", "ResizeBilinear",
-    "ResizeNearestNeighbor", "ScaleAndTranslate", "Squeeze", "Substr",
+    "DecodeCSV", "ExpandDims", "GatherV2", "OneHot", "RegexFullMatch", "RegexReplace", "ResizeArea", "ResizeBicubic",
+    "ResizeBilinear", "ResizeNearestNeighbor", "ScaleAndTranslate", "Squeeze", "Substr",
 })  # fmt: skip
 """Ops that compute the same values for a batch if they are used in certain ways: see `capture/instrument/batch_forms.py`."""
 

@@ -9,6 +9,7 @@ docs/predictions.md.
 
 from advisor.predict.batch_functions import (
     edits_to_batch_first,
+    moves_after_batch,
     padding_obstacle,
     record_parser,
     vectorized_bytes,
@@ -151,6 +152,7 @@ __all__ = [
     "measured_ns",
     "mixed_function",
     "movable_shuffles",
+    "moves_after_batch",
     "nested_calls",
     "newly_saved_work",
     "only_compile",

@@ -42,7 +42,7 @@ def compare_reports(before: Report, after: Report, whole: EndToEnd | None = None
             notes.append(_ONE_WINDOW)
     else:
         speedup, verdict = whole.speedup, verdict_of(whole)
-        notes += [whole.note] if whole.note else []
+        notes += filter(None, (whole.note, whole.how))
         recordings = [report.analysis.recording for report in (before, after)]
         notes += dict.fromkeys(note for recording in recordings if recording for note in recording.disk_notes)
     if speedup is None and whole is None:

@@ -82,7 +82,8 @@ class EndToEnd:
     starts: int = 0
     """How often the script was started, if live processes took turns or were tried; 0: once per run."""
     how: str = ""
-    """How the pairs were measured, in one sentence, if it was asked for live processes; else empty."""
+    """How the pairs were measured, in one sentence, if live processes were to take turns or the script ended before its window;
+    else empty."""
 
     @property
     def test(self) -> PairedTest | None:
@@ -202,7 +203,7 @@ def measure_end_to_end(
 
 def time_run(request: CaptureRequest, on_progress: OnProgress, is_with_gaps: bool = False) -> RunSteps | None:
     """Run the script once without the profiler, in a temporary run folder; None if its window has too few steps."""
-    return steps_of(record_run(request, on_progress), is_with_gaps)
+    return steps_of(record_run(request, on_progress), is_with_gaps, request.warmup)
 
 
 def record_run(request: CaptureRequest, on_progress: OnProgress) -> Recording:
@@ -234,7 +235,17 @@ def judged_runs(seen: Mapping[str, Sequence[RunSteps]], speedup: Interval) -> En
         speedup: The ratio of their step times.
     """
     verdict, note = judge(speedup)
-    return EndToEnd(verdict, speedup, *_tuples(seen), note)
+    return EndToEnd(verdict, speedup, *_tuples(seen), note, how=_how_early(seen))
+
+
+def _how_early(seen: Mapping[str, Sequence[RunSteps]]) -> str:
+    """A sentence if the script ended before its window; empty if it did not."""
+    early = [name for name in ("before", "after") if any(run.is_second_half for run in seen[name])]
+    if not early:
+        return ""
+    version = {"before": "Without the changes, the script", "after": "With the changes, the script"}
+    who = "The script" if len(early) == 2 else version[early[0]]
+    return f"{who} ended before its usual window: its step times are those of the second half of its steps."
 
 
 def _scaled(interval: Interval, factor: float) -> Interval:

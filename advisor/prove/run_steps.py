@@ -10,10 +10,13 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from advisor.host.calibration.proof import MIN_RUN_STEPS
+from advisor.host.calibration.proof import MIN_RUN_STEPS, MIN_STEPS_OF_HALF
 from advisor.model.calls import Site
 from advisor.model.recorded_graph import RecordedGraph
-from advisor.model.recording import Recording, StepSeries
+from advisor.model.recording import Recording, StepSeries, Window
+
+_ENDED_BY_ITSELF = frozenset({"finished", "exited"})
+"""Kinds of `ScriptExit` without a failure or a stop from outside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,31 +57,45 @@ class RunSteps:
     """(method, element spec) of the calls that make the main consumer's dataset, last one first."""
     other_loops: tuple[LoopSteps, ...] = ()
     """The other consumers with enough steps since the beginning of the window."""
+    is_second_half: bool = False
+    """Whether the script ended before a window, so that these are the steps of its second half."""
 
 
-def steps_of(recording: Recording, is_with_gaps: bool = False) -> RunSteps | None:
-    """Return the unprofiled steps of a run's main consumer; None if Python observed fewer than `MIN_STEPS`.
+def steps_of(recording: Recording, is_with_gaps: bool = False, warmup: int | None = None) -> RunSteps | None:
+    """Return the unprofiled steps of a run's main consumer: those of the window.
+
+    A script that a change has made so fast that it ends before the window has the steps of its second half, if these are
+    enough: the first half is its warm-up.
 
     Args:
         recording: The recording of the run.
         is_with_gaps: Whether the mean step time includes the time between epochs, in which no step is open: the script may make
-            a dataset then. The window should hold whole epochs (`advisor.prove.epoch_window`).
+            a dataset then. The window should hold whole epochs (`advisor.prove.epoch_window`), so there is none without one.
+        warmup: Steps of the warm-up that was asked for; None: it was left to capture.
+
+    Returns:
+        The steps; None if Python observed fewer than `MIN_RUN_STEPS`, or without a window fewer than `MIN_STEPS_OF_HALF`.
     """
-    window = recording.window
-    series = main_series(recording)
-    if window is None or series is None:
+    window, series = recording.window, main_series(recording)
+    if series is None:
         return None
-    is_timed = window.plain_steps > 0
-    first = max(0, window.warmup_steps - series.first_step)
-    last = max(0, window.warmup_steps + (window.plain_steps if is_timed else window.steps) - series.first_step)
+    first, last = (0, 0) if window is None else _range_of(window, series)
+    is_second_half = last - first < MIN_RUN_STEPS.value
+    if is_second_half:
+        if is_with_gaps or recording.script_exit.kind not in _ENDED_BY_ITSELF:
+            return None
+        last = len(series.end_ns)
+        first = max(last - last // 2, (warmup or 0) - series.first_step)
+        if last - first < MIN_STEPS_OF_HALF.value:
+            return None
     start, end = series.start_ns[first:last], series.end_ns[first:last]
-    if len(end) < MIN_RUN_STEPS.value:
-        return None
     durations = [stop - begin for begin, stop in zip(start, end, strict=False)]
     waits = series.wait_ns[first : first + len(durations)]
     total = sum(durations)
     spent = total
-    if is_with_gaps:  # a script that ends within the window does other things after its last step
+    if (
+        is_with_gaps and window is not None
+    ):  # a script that ends within the window does other things after its last step
         spent = window.end_ns - window.start_ns if window.closed_by == "steps" else end[-1] - start[0]
     return RunSteps(
         step_ns=spent / len(durations),
@@ -92,7 +109,16 @@ def steps_of(recording: Recording, is_with_gaps: bool = False) -> RunSteps | Non
         loss_source=recording.loss_source,
         data=_data_of(recording),
         other_loops=tuple(_other_loops(recording, start[0])),
+        is_second_half=is_second_half,
     )
+
+
+def _range_of(window: Window, series: StepSeries) -> tuple[int, int]:
+    """The recorded steps of the window: places of the first one and of the one after the last."""
+    is_timed = window.plain_steps > 0
+    first = max(0, window.warmup_steps - series.first_step)
+    last = max(0, window.warmup_steps + (window.plain_steps if is_timed else window.steps) - series.first_step)
+    return first, min(last, len(series.end_ns))
 
 
 def main_series(recording: Recording) -> StepSeries | None:

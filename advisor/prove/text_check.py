@@ -158,7 +158,7 @@ class TextCheck:
             steps = None
             try:
                 recording = record_run_in(run, self._labelled("with the changes: their calls, and turn 1"))
-                steps = steps_of(recording, window.epochs is not None)
+                steps = steps_of(recording, window.epochs is not None, request.warmup)
             except (OutOfTime, ScriptFailed):
                 if not (run.out / CALLS_NAME).exists():
                     raise

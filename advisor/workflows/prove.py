@@ -295,6 +295,7 @@ class _Proving:
         self._runs += whole.runs
         if whole.is_out_of_time:
             self._notes.append(whole.note)
+        self._notes.append(whole.how)
         if whole.verdict == BROKEN:
             raise ChangeFailed(whole.note)
         training = compared.datasets[0]

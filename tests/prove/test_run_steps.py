@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 
-from advisor.model.recording import Consumer, StepSeries
+from advisor.model.recording import Consumer, ScriptExit, StepSeries
 from advisor.prove.run_steps import LoopSteps, RunSteps, median_of, steps_of
 from tests.prove.run_recordings import MS, recording
 
@@ -44,6 +44,28 @@ def test_too_few_steps_say_nothing(steps):
 def test_loop_inside_a_tf_function_has_no_steps_here():
     assert steps_of(dataclasses.replace(recording([10] * 6), steps=())) is None
     assert steps_of(dataclasses.replace(recording([10] * 6), window=None)) is None
+
+
+def ended(durations_ms, kind="finished", window=False):
+    """A run that ended by itself, before its window or, with one, after two steps of it."""
+    made = recording(durations_ms, steps=2)
+    return dataclasses.replace(made, script_exit=ScriptExit(kind), window=made.window if window else None)
+
+
+@pytest.mark.parametrize("has_window", [False, True])
+def test_a_script_that_ends_before_its_window_has_the_steps_of_its_second_half(has_window):
+    found = steps_of(ended([50] * 100 + [10] * 100, window=has_window))
+    assert found == RunSteps(10 * MS, None, 100, None, is_second_half=True)
+    assert steps_of(ended([50] * 100 + [10] * 100, window=has_window), warmup=150).count == 50
+    assert steps_of(recording([50] * 100 + [10] * 100)) == RunSteps(50 * MS, None, 3, None)
+
+
+def test_the_second_half_counts_only_if_it_is_long_enough_and_the_script_has_ended_by_itself():
+    lengths = [50] * 100 + [10] * 100
+    assert steps_of(ended([10] * 98)) is None
+    assert steps_of(ended(lengths), warmup=160) is None, "the rest of the cache is filled in these steps"
+    assert steps_of(ended(lengths, "stopped")) is None
+    assert steps_of(ended(lengths), is_with_gaps=True) is None, "it need not hold whole epochs"
 
 
 def test_medians_are_only_reported_for_values_of_every_run():

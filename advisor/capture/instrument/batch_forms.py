@@ -85,6 +85,12 @@ def _only_first(op: Any, varying: Set[str]) -> bool:  # noqa: ANN401
     return first and not any(others) and all(tensor.shape.rank == 0 for tensor in list(op.inputs)[1:])
 
 
+def _decode_csv(op: Any, varying: Set[str]) -> bool:  # noqa: ANN401
+    """`tf.io.decode_csv` with fixed defaults: each column has the shape of the records."""
+    first, *others = _varies(op, varying)
+    return first and not any(others)
+
+
 def _one_hot(op: Any, varying: Set[str]) -> bool:  # noqa: ANN401
     """`tf.one_hot` in a new last dimension."""
     return op.get_attr("axis") == -1 and _only_first(op, varying)
@@ -131,6 +137,7 @@ def _value(tensor: Any) -> int | None:  # noqa: ANN401
 
 _RESIZING = frozenset({"ResizeArea", "ResizeBicubic", "ResizeBilinear", "ResizeNearestNeighbor", "ScaleAndTranslate"})
 _FORMS: Mapping[str, Callable[[Any, Set[str]], bool]] = {
+    "DecodeCSV": _decode_csv,
     "ExpandDims": _expand,
     "GatherV2": _gather,
     "OneHot": _one_hot,

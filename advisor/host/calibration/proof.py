@@ -166,6 +166,8 @@ UNKNOWN_STEP_S = Constant(0.1, "s")
 """Estimated step time if it is unknown."""
 MIN_RUN_STEPS = Constant(3, "steps")
 """A run with fewer steps in its window is not used."""
+MIN_STEPS_OF_HALF = Constant(50, "steps", "Chosen: a single slow step then changes the mean by a few percent.")
+"""Of a script that ends before its window, the second half of its steps is used if it has so many."""
 MARGIN_STEPS = Constant(10, "steps")
 """Steps for the elements of the filling epoch that are still in buffers after the cache."""
 

@@ -48,6 +48,8 @@ def test_a_function_is_element_wise_if_one_more_dimension_changes_nothing(tf):
 
 def test_a_function_may_use_ops_that_take_batches_as_they_are(tf):
     numbers, texts = tf.data.Dataset.range(6), tf.data.Dataset.from_tensor_slices(["abc", "bcd", "a", "dd", "b", ""])
+    lines = tf.data.Dataset.from_tensor_slices([f"{n},{n / 2},t{n}" for n in range(6)])
+    defaults = [[0], [0.0], [""]]
     images = tf.data.Dataset.from_tensor_slices(tf.random.stateless_uniform([6, 5, 4, 3], [1, 2]))
     weights = tf.random.stateless_normal([6, 2], [3, 4])
     keys = tf.lookup.KeyValueTensorInitializer(["abc", "b"], tf.constant([1, 2], tf.int64))
@@ -63,6 +65,8 @@ def test_a_function_may_use_ops_that_take_batches_as_they_are(tf):
         (images, lambda i: tf.image.resize(i, [7, 6], "bicubic")),
         (images, lambda i: tf.image.resize(i, [2, 2], antialias=True)),
         (texts, lambda t: vocabulary.lookup(t)),
+        (lines, lambda t: tuple(tf.io.decode_csv(t, defaults))),
+        (lines, lambda t: tf.io.decode_csv(t, [[0], [0.0]], select_cols=[0, 1])[1] / 2.0 + 1.0),
     ]
     no = [
         (numbers, lambda x: tf.one_hot(x, 6, axis=0)),
@@ -70,6 +74,9 @@ def test_a_function_may_use_ops_that_take_batches_as_they_are(tf):
         (images, lambda i: tf.gather(i, 1)),
         (images, lambda i: tf.gather(weights, [1], axis=1)),
         (texts, lambda t: tf.expand_dims(tf.strings.length(t), 0)),
+        (lines, lambda t: tf.stack(tf.io.decode_csv(t, [[0.0], [0.0]], select_cols=[0, 1]))),
+        (lines, lambda t: tf.io.decode_csv(t, defaults)[1] * tf.constant([2.0])),
+        (lines, lambda t: tf.io.decode_csv("1,a", [[0], t])[1]),
         (texts, lambda t: tf.strings.substr("abcdef", 0, tf.strings.length(t))),
         (texts, lambda t: (vocabulary.lookup(t), vocabulary.size())),
         (images, lambda i: tf.image.resize(i, tf.cast(i[0, 0, :2], tf.int32) + 2)),
