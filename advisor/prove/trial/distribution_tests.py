@@ -46,6 +46,12 @@ def has_moved(one: Sequence[Row], two: Sequence[Row]) -> bool:
     return (Counter(one) & Counter(two)).total() - in_place > in_place
 
 
+def has_kept_places(one: Sequence[Row], two: Sequence[Row]) -> bool:
+    """Whether every common element has the same position in `two`, and the others are new: none was moved, lost or added."""
+    in_place = sum(old == new for old, new in zip(one, two, strict=False))
+    return len(one) == len(two) and (Counter(one) & Counter(two)).total() == in_place
+
+
 class Agreement(Enum):
     """The result of comparing two samples."""
 

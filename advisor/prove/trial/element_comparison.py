@@ -14,7 +14,8 @@ Several epochs of each side are sampled (`advisor.prove.trial.sampled_streams`).
    difference in the same components with the same distribution counts as `exact`, and the note says so.
 3. Otherwise, the same elements in another order are `reordered`, or `rerandomized` if the order itself is random, which means
    that it differs when the original is rebuilt with other seeds. If batches are composed of other elements, their rows are
-   compared.
+   compared. If only a part of an epoch was compared, and every common element has kept its place, nothing was lost in that part:
+   the others have drawn other numbers, and step 4 judges these.
 4. Otherwise, a component may differ only if it is random (it varies between epochs, or when the original is rebuilt with other
    seeds), and its figures must have the same distribution: `rerandomized`. Everything else is `changes`.
 
@@ -34,6 +35,7 @@ from advisor.prove.trial.distribution_tests import (
     SMALLEST_ORDER,
     Agreement,
     compare_distributions,
+    has_kept_places,
     has_moved,
     variation,
 )
@@ -213,8 +215,11 @@ class ElementComparison:
     def _order(self, before: Stream, twin: Stream, after: Stream, other: Stream) -> Judgement | None:
         """Return the judgement if the elements are the same except for their order, else None."""
         same = self._same_elements(twin, after, other)
+        is_steady = self._streams.passes.is_steady(before)
+        if same is Agreement.UNDECIDED and not is_steady and has_kept_places(twin.rows, after.rows):
+            return None  # the order is the same; parallel calls raced for the random numbers of some elements
         if same is not Agreement.DIFFERENT:
-            is_random = not self._streams.passes.is_steady(before) or (
+            is_random = not is_steady or (
                 self._same_elements(twin, other, other) is not Agreement.DIFFERENT and twin.rows != other.rows
             )
             return self._order_judgement(is_random, same)
@@ -228,7 +233,7 @@ class ElementComparison:
             return self._judgement(
                 Safety.CHANGES, f"the batches contain {len(new.rows)} rows instead of {len(old.rows)}"
             )
-        if not self._streams.passes.is_steady(before) and not has_moved(old.rows, new.rows):
+        if not is_steady and not has_moved(old.rows, new.rows):
             return None  # the order is the same; parallel calls raced for the random numbers
         same = Agreement.SAME
         if old.counted() != new.counted():
@@ -237,7 +242,7 @@ class ElementComparison:
             same = Agreement.DIFFERENT if self._streams.passes.is_complete else common_elements(old, new, drawn)
             if same is Agreement.DIFFERENT:
                 return None  # an endless dataset is cut within an epoch, which contains other rows in another order
-        return self._order_judgement(not self._streams.passes.is_steady(before) or self._is_drawn(old, drawn), same)
+        return self._order_judgement(not is_steady or self._is_drawn(old, drawn), same)
 
     def _is_drawn(self, rows: Stream, drawn: Stream) -> bool:
         """Whether other seeds give the same rows in another order."""

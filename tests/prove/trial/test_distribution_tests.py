@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.prove.trial.distribution_tests import has_moved
+from advisor.prove.trial.distribution_tests import has_kept_places, has_moved
 
 rows = st.lists(st.tuples(st.integers(0, 9).map(lambda n: bytes([n]))), min_size=20, max_size=60)
 
@@ -25,3 +25,16 @@ def test_neighbours_that_were_given_each_others_numbers_have_not(one, data):
     assert not has_moved(one, swapped)
     assert not has_moved(one, [*one[:place], (b"new",), (b"other",), *one[place + 2 :]])
     assert not has_moved(one, one)
+
+
+@given(rows, st.data())
+def test_elements_keep_their_places_only_if_none_is_lost_or_moved(one, data):
+    one = [(row[0] + bytes([place]),) for place, row in enumerate(one)]  # all are different
+    place = data.draw(st.integers(0, len(one) - 2))
+    new = [*one[:place], (b"new",), *one[place + 1 :]]
+    assert has_kept_places(one, new) and has_kept_places(one, one)
+    assert not has_kept_places(one, [*one[:place], one[place + 1], one[place], *one[place + 2 :]])
+    assert not has_kept_places(one, [*one[:place], *one[place + 1 :]])
+    assert not has_kept_places(one, [*one[:place], *one[place + 1 :], (b"the next one",)]), (
+        "a cut part without one element"
+    )

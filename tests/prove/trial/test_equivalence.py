@@ -105,6 +105,24 @@ def test_a_parallel_random_map_is_rerandomized(recorded: Recorded, judge: Judge)
     assert judge(dataset, SetArgument(recorded.call("map").id, "num_parallel_calls", 8)).holds(Safety.RERANDOMIZED)
 
 
+@pytest.mark.long
+@pytest.mark.tensorflow
+def test_a_part_of_an_epoch_suffices_where_parallel_calls_only_race_for_random_numbers(
+    recorded: Recorded, judge: Judge
+) -> None:
+    """Elements keep their places and some have another noise: none is missing, although only a part was compared."""
+    import tensorflow as tf
+
+    def slowly_noisy(x: Any) -> Any:
+        return noisy(tf.reduce_sum(tf.sort(tf.random.normal([20_000])) * 0.0) + tf.cast(x, tf.float32))
+
+    dataset = tf.data.Dataset.range(4_000).map(slowly_noisy)
+    drawn = recorded.call("map").id
+    seen = judge(dataset, SetArgument(drawn, "num_parallel_calls", 8), elements=1_000)
+    assert (seen.is_complete, seen.undecided) == (False, "") and seen.holds(Safety.RERANDOMIZED)
+    assert judge(dataset, InsertAfter(drawn, "skip", (("", 1),)), elements=1_000).seen is not Safety.EXACT
+
+
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("is_seeded", [False, True])
 @pytest.mark.parametrize("place", ["map", "shuffle", "batch", "root"])
