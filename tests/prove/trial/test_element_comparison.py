@@ -17,11 +17,13 @@ from advisor.prove.trial.streams import Stream
 from advisor.replay.seedings import TWIN
 
 LENGTH = 400
+PASSES = Passes(LENGTH, is_complete=False, epochs=2)
 
 
 def stream(values: list[float]) -> Stream:
     rows = [(struct.pack("d", value),) for value in values]
-    figures = [((value, 0.0, value, value, 1.0, 1.0),) for value in values]
+    figures: list[tuple[tuple[float, ...], ...]] = []
+    figures += [((value, 0.0, value, value, 1.0, 1.0),) for value in values]
     return Stream(rows, figures, ("numbers",))
 
 
@@ -38,7 +40,7 @@ class Streams:
     change: Callable[[list[float]], list[float]]
     is_seeded: bool = False
     is_batched: bool = False
-    passes: Passes = Passes(LENGTH, False, 2)
+    passes: Passes = PASSES
 
     def original(self, seeding: str, run: int = 0) -> Stream:
         return stream(noise(seeding + (str(run) if seeding != TWIN else "")))
