@@ -23,7 +23,8 @@ PASSES = Passes(LENGTH, is_complete=False, epochs=2)
 def stream(values: list[float]) -> Stream:
     rows = [(struct.pack("d", value),) for value in values]
     figures: list[tuple[tuple[float, ...], ...]] = []
-    figures += [((value, 0.0, value, value, 1.0, 1.0),) for value in values]
+    for value in values:
+        figures.append(((value, 0.0, value, value, 1.0, 1.0),))
     return Stream(rows, figures, ("numbers",))
 
 
