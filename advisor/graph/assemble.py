@@ -129,7 +129,8 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
     ]
     host = context.recording.host if context.recording else None
     usage = context.recording.usage if context.recording else None
-    bottleneck = find_bottleneck(iterators, classic, usage, host) if blame and blame.total_ns else None
+    span_ns = int(calls.end_ns.max() - calls.start_ns[0]) if calls is not None else 0
+    bottleneck = find_bottleneck(iterators, classic, usage, host, span_ns) if blame and blame.total_ns else None
     if bottleneck:
         iterators = [replace(it, is_bottleneck=it.id == bottleneck.iterator_id) for it in iterators]
     duration = calls.end_ns - calls.start_ns if calls is not None else np.zeros(0, np.int64)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from advisor.graph.nodes import Forest, Node
+from advisor.graph.pace import pace_of
 from advisor.host.calibration.analysis import (
     CPU_BUSY_SHARE,
     DISK_BYTES_PER_S,
@@ -56,15 +57,20 @@ def critical_path(forest: Forest, nodes: Sequence[Node], blame_ns: Mapping[int, 
 
 
 def find_bottleneck(
-    iterators: Sequence[Iterator], classic_self_ns: Mapping[str, int], usage: Usage | None, host: Host | None
+    iterators: Sequence[Iterator],
+    classic_self_ns: Mapping[str, int],
+    usage: Usage | None,
+    host: Host | None,
+    span_ns: int = 0,
 ) -> Bottleneck | None:
-    """Find the call with the largest share of the wait and the resource that limits it.
+    """Find the call with the largest share of the wait, or that sets its pace, and the resource that limits it.
 
     Args:
         iterators: The iterators of one pipeline, root first.
         classic_self_ns: Iterator id -> self time in nanoseconds inside the slowest call of the root.
         usage: Resource usage during the window; None if it was not measured.
         host: The machine; None if unknown.
+        span_ns: Wall time from the first call of the root to the last one; 0 if unknown.
 
     Returns:
         The bottleneck, or None if most of the wait belongs to iterators that only pass elements on.
@@ -86,7 +92,16 @@ def find_bottleneck(
     if not group or share <= passive_share:
         return None  # most of the wait belongs to passive nodes: their producers were not recorded, or it is overhead
     worst = max(group, key=lambda it: it.blame_ns)
+    busy = cpu_busy_share(usage, host)
+    # While the cores are all busy, so are all threads: each one that works less leaves a core to the others.
+    pace = pace_of(worst, iterators, span_ns) if busy is None or busy < CPU_BUSY_SHARE.value else None
+    pacing = [it for it in active if pace is not None and it in pace.iterators]
+    if pacing:
+        worst = max(pacing, key=lambda it: it.busy_ns)
+        share = sum(it.blame_share for it in by_call[_cost_center(worst)])
     resource, why = _resource(worst, usage, host)
+    if pace is not None and pacing:
+        why = "; ".join(filter(None, (why, pace.why)))
     classic_id = max(classic_self_ns, key=lambda i: classic_self_ns[i], default=None)
     classic_why = ""
     if classic_id is not None and classic_id != worst.id:

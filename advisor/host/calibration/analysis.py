@@ -30,6 +30,10 @@ IDLE_NOISE = Constant(
 """Idle shares below this count as 0."""
 CPU_BUSY_SHARE = Constant(0.9, "share", "A saturated pool loses the remaining tenth to wake-ups.")
 """If the cores are at least this busy, more parallelism cannot help."""
+PACE_BUSY_SHARE = Constant(0.9, "share", "As CPU_BUSY_SHARE: threads that never wait still lose some time to wake-ups.")
+"""Parallel work upstream sets the pace of a sequential node if its threads are busy for at least this share of the time ..."""
+PACE_MARGIN = Constant(0.05, "share", "Chosen: with less, both set the pace in turn.")
+"""... and for at least so much more of it than the thread of the sequential node."""
 PYTHON_SHARE = Constant(0.5, "share")
 """The GIL is suspected if Python ops take at least this share of the bottleneck's function time."""
 GIL_WAIT_SHARE = Constant(0.2, "share", "A GIL that is always held gives 0.33 (`LockProbe`).")
