@@ -123,7 +123,7 @@ def _print_bottleneck(pipeline: Pipeline, console: Console) -> None:
     if call and call.site and line:
         lines.append(Text.assemble((f"{call.site.line} | ", "dim"), line))
     resource = _RESOURCES.get(bottleneck.resource)
-    why = f"{resource}: {bottleneck.why}" if resource and bottleneck.why else resource or bottleneck.why
+    why = f"{resource or 'Observed'}: {bottleneck.why}" if bottleneck.why else resource
     lines += [Text(clean(text)) for text in (why, _classic(pipeline, bottleneck)) if text]
     print_section(console, "Bottleneck", lines)
 
