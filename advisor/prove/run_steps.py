@@ -93,9 +93,8 @@ def steps_of(recording: Recording, is_with_gaps: bool = False, warmup: int | Non
     waits = series.wait_ns[first : first + len(durations)]
     total = sum(durations)
     spent = total
-    if (
-        is_with_gaps and window is not None
-    ):  # a script that ends within the window does other things after its last step
+    if is_with_gaps and window is not None:
+        # A script that ends within the window does other things after its last step.
         spent = window.end_ns - window.start_ns if window.closed_by == "steps" else end[-1] - start[0]
     return RunSteps(
         step_ns=spent / len(durations),

@@ -114,6 +114,8 @@ class TextCheck:
                     if actual is None:
                         actual = self._recorded(patched, "the changed text, up to its first element")
                 except ScriptFailed as error:
+                    if self._fails(as_it_is):
+                        return TextVerdict(note=_FAILS_ANYWAY)
                     return TextVerdict(True, f"With the changes: {error}")
                 reason = difference(expected, actual, changed_code=code)
                 if reason is not None and self._has_unstable_fields(as_it_is):
@@ -128,6 +130,14 @@ class TextCheck:
         if reason is None:
             return TextVerdict()
         return TextVerdict(True, f"The changed text does not make the proved calls: {reason}")
+
+    def _fails(self, as_it_is: Overlay) -> bool:
+        """Run the unchanged script once more: what fails without a change, too, is not its fault."""
+        try:
+            self._recorded(as_it_is, "the unchanged script, up to its first element")
+        except ScriptFailed:
+            return True
+        return False
 
     def _has_unstable_fields(self, as_it_is: Overlay) -> bool:
         """Run the unchanged script once more: differences between two runs of one text say nothing about a patch."""
@@ -199,6 +209,10 @@ def _key_of(patch: Patch) -> _Key:
     return tuple(sorted(patch.after().items()))
 
 
+_FAILS_ANYWAY = (
+    "Whether the changed text makes the proved calls could not be checked: the script failed with the changes, and then without "
+    "them, too."
+)
 _UNSTABLE = (
     "Whether the changed text makes the proved calls could not be checked: two runs of the unchanged script make different calls "
     "before their first element."

@@ -165,7 +165,7 @@ class _ScriptFixing(FixPhases):
         try:
             self._loop_result = with_proved_text(self._loop_result, proposals, check, self._notes.append)
             self._loop_result, self._whole = prove_on_script(self._loop_result, whole, proposals.is_asked)
-            if self._loop_result.is_interrupted:
+            if self._loop_result.is_interrupted or self._loop_result.why is Why.SCRIPT_UNSTABLE:
                 return
             measured = self._loop_result.kept
             self._loop_result = with_proved_text(self._loop_result, proposals, check, self._notes.append)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import runpy
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +13,10 @@ from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.capture.request import CaptureRequest
+from advisor.model.call_graph import CallGraph
 from advisor.model.edits import Code, InsertAfter, MoveAfter, SetArgument, Vectorize
+from advisor.model.errors import ScriptFailed
+from advisor.prove import text_check
 from advisor.prove.graph_difference import difference
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.script_windows import ScriptWindow
@@ -275,3 +279,27 @@ def test_a_script_that_fails_after_its_first_element_has_been_checked(tmp_path):
     patch = Patch({path: (text.encode(), text.replace("ds.batch(4)", "ds.batch(4).prefetch(1)").encode())})
     assert check.check(edits, patch).is_proved
     assert (check.runs, check.early_run(patch, window)) == (1, None)
+
+
+@pytest.mark.parametrize("fails_anyway", [False, True])
+def test_a_script_that_fails_without_the_changes_too_is_not_their_fault(fails_anyway, monkeypatch, tmp_path):
+    """The runs are simulated."""
+    graph = CallGraph((), "c1")
+    deadline = time.monotonic() + 60
+    check = TextCheck(CaptureRequest(Path("unused")), (), graph, deadline, lambda progress: None)
+    made = []
+
+    def recorded(overlay, what):
+        made.append("with" if "changed" in what else "without")
+        if made[-1] == "with" or fails_anyway:
+            raise ScriptFailed("train.py failed: RuntimeError: the data server is down.")
+        return graph
+
+    monkeypatch.setattr(check, "_recorded", recorded)
+    monkeypatch.setattr(text_check, "edited_graph", lambda graph, edits: graph)
+    script = tmp_path / "train.py"
+    script.write_text("a = 1\n")
+    verdict = check.check((), Patch({script: (b"a = 1\n", b"a = 2\n")}))
+    assert made == ["with", "without"]
+    assert verdict.is_broken is not fails_anyway
+    assert ("failed with the changes, and then without them" in verdict.note) is fails_anyway
