@@ -183,6 +183,8 @@ def summary(run: WatchedRun) -> list[str]:
     lines += [describe_period(period, run) for period in run.slow_periods]
     lines += describe_windows(run)
     memory = f", at most {units.format_bytes(run.peak_rss_bytes)} of memory" if run.peak_rss_bytes else ""
+    if memory and run.bottlenecks.windows:
+        memory += " outside profiled windows"
     lines.append(
         f"The process used {run.cores:.1f} cores on average{memory}; sampling took {units.format_share(run.own_share)} of a core."
     )

@@ -82,6 +82,7 @@ class WatchedRun:
         self.own_ns = 0
         """CPU time that the sampling took."""
         self.peak_rss_bytes = 0
+        """In samples without the profiler."""
         self.is_incomplete = False
         """Whether there were more consumers than are listed separately."""
 
@@ -124,7 +125,8 @@ class WatchedRun:
         self.elapsed_ns += sample.elapsed_ns
         self.cpu_ns += sample.cores * sample.elapsed_ns
         self.own_ns += sample.own_ns
-        self.peak_rss_bytes = max(self.peak_rss_bytes, sample.rss_bytes or 0)
+        if not sample.is_profiled:
+            self.peak_rss_bytes = max(self.peak_rss_bytes, sample.rss_bytes or 0)
         changes = []
         for consumer in sample.consumers:
             if consumer.id not in self.consumers:

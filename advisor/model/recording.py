@@ -215,6 +215,7 @@ class Usage:
     read_chars: int | None = None
     """Bytes requested by read calls, including the page cache (rchar)."""
     peak_rss_bytes: int | None = None
+    """Largest resident memory of the process until then, outside profiled stretches."""
     host_cpu_busy_share: float | None = None
     """Busy share of all cores of the machine during the window, including other processes, 0 to 1."""
     gil_wait_share: float | None = None

@@ -75,7 +75,7 @@ def test_the_summary_dates_each_bottleneck_and_states_the_cost():
         in lines
     )
     assert f"Since step 300 (T), the bottleneck is {BATCH}, with 75 % of the wait, which is 80 % of a step." in lines
-    (cost,) = [line for line in lines if "profiled window" in line]
+    (cost,) = [line for line in lines if "profiled windows took" in line]
     assert cost.startswith("2 profiled windows took 4.8 % of the run (4.75 s, of which 750 ms to write profiles); ")
     assert cost.endswith("analysing them took 2 s of a core, at low priority.")
 

@@ -113,3 +113,11 @@ def test_before_the_first_step():
     run = watched(sample(0))
     assert run.main is None
     assert "no steps yet" in line(run) and "no steps yet" in shown(run)
+
+
+def test_memory_in_profiled_seconds_is_not_that_of_the_script():
+    run = WatchedRun()
+    run.add(sample(1, consumer(10, 10, 5.0), rss_bytes=300 << 20))
+    run.add(sample(2, consumer(20, 10, 5.0), rss_bytes=2 << 30, is_profiled=True))
+    run.add(sample(3, consumer(30, 10, 5.0), rss_bytes=200 << 20))
+    assert run.peak_rss_bytes == 300 << 20

@@ -8,7 +8,6 @@ Python does not see the wait, for the gap times. It takes well under a milliseco
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from array import array
@@ -18,9 +17,9 @@ from typing import Any
 from advisor.capture.instrument.consumers import Track, Tracks
 from advisor.capture.instrument.iterator_model import last_buffer, model_nodes
 from advisor.capture.window.gap_times import Gaps, LoopShare, LoopWait, gaps_of, latest_waits
+from advisor.capture.window.process_memory import rss_bytes
 from advisor.model.live import LiveConsumer, LiveSample
 
-_STATM = "/proc/self/statm"
 _LEAST_PAUSE_NS = 1_000_000
 """A shorter time between two steps is that of the hooks themselves."""
 
@@ -97,7 +96,7 @@ class LiveCounters:
                 now,
                 elapsed_ns,
                 (cpu_ns - self._last_cpu_ns) / elapsed_ns,
-                _rss_bytes(),
+                rss_bytes(),
                 max(0, own_ns - self._last_own_ns),
                 self._has_profiled_since(self._last_ns),
                 tuple(consumer for consumer in consumers if consumer is not None),
@@ -190,11 +189,3 @@ def _pauses(ends: array[int], starts: array[int]) -> tuple[int, int]:
         return 0, 0
     gaps = [start - end for start, end in zip(starts, ends, strict=True) if start - end >= _LEAST_PAUSE_NS]
     return len(gaps), sum(gaps)
-
-
-def _rss_bytes() -> int | None:
-    try:
-        with open(_STATM, "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return None

@@ -15,6 +15,7 @@ from typing import Any
 from advisor.capture.instrument.consumers import Track, Tracks
 from advisor.capture.instrument.iterator_model import model_deltas, model_nodes, model_now
 from advisor.capture.window.gap_times import MOST_KEPT, StepWait, gaps_of, latest_waits
+from advisor.capture.window.process_memory import peak_rss_bytes
 from advisor.capture.window.profiler import Profiler, profile_bytes
 from advisor.capture.window.python_sampler import PythonSampler
 from advisor.capture.window.usage import LockProbe, Snapshot, usage_between
@@ -146,7 +147,7 @@ class Measurement:
             plain_end_ns=end.time_ns,
             plain_steps=steps,
         )
-        usage = usage_between(self._start, end, gil_wait_share)
+        usage = usage_between(self._start, end, gil_wait_share, self._peak_bytes())
         return replace(
             capture, window=window, usage=usage, unprofiled_models=self._unprofiled_models, gap_waits=self._gap_waits()
         )
@@ -193,7 +194,7 @@ class Measurement:
             plain_end_ns=usage_end.time_ns if self._unprofiled_part else 0,
             plain_steps=unprofiled_steps,
         )
-        usage = usage_between(self._start, usage_end, gil_wait_share)
+        usage = usage_between(self._start, usage_end, gil_wait_share, self._peak_bytes())
         return Capture(
             self._folder,
             window,
@@ -205,6 +206,9 @@ class Measurement:
             samples,
             self._gap_waits(),
         )
+
+    def _peak_bytes(self) -> int:
+        return peak_rss_bytes() if self._profiler is None else self._profiler.memory.peak_bytes
 
     def _note_waits(self) -> None:
         """Note how long the latest steps waited, if Python does not see it."""

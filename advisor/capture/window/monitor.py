@@ -321,6 +321,8 @@ class Monitor(RunWindow):
         Args:
             now: Unix time in ns.
         """
+        if self.profiler is not None:
+            self.profiler.memory.look()
         with self._lock:
             if self._is_off:
                 return

@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from advisor.capture.instrument.patches import Patches
+from advisor.capture.window.process_memory import ProcessMemory
 
 _SESSION = "_profiler"
 """Global variable of TensorFlow's module: the current session, or None."""
@@ -29,6 +30,7 @@ class Profiler:
         self._api = tensorflow.profiler.experimental
         self._start, self._stop = self._api.start, self._api.stop
         self.is_running = False
+        self.memory = ProcessMemory()
         self._has_users = False
 
     @property
@@ -50,6 +52,7 @@ class Profiler:
         """
         if self.is_users_running:
             return False
+        self.memory.before_profile()
         options = self._api.ProfilerOptions(host_tracer_level=2, python_tracer_level=0, device_tracer_level=1)
         try:
             self._start(str(folder), options=options)
@@ -57,6 +60,7 @@ class Profiler:
             # a session of the profiler server is running: without this reset TensorFlow would refuse later sessions of the script
             if hasattr(_module(), _SESSION):
                 setattr(_module(), _SESSION, None)
+            self.memory.after_profile()
             raise
         self.is_running = True
         return True
@@ -69,7 +73,10 @@ class Profiler:
         """
         if self.is_running:
             self.is_running = False
-            self._stop(save=save)
+            try:
+                self._stop(save=save)
+            finally:
+                self.memory.after_profile()
 
     def yield_to_script(self, on_start: Callable[[], None], patches: Patches | None = None) -> None:
         """Give precedence to the sessions of the script.

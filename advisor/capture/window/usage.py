@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import resource
 import statistics
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -19,8 +18,6 @@ from advisor.capture.window.child_cpu import ChildrenCpu
 from advisor.host.calibration.window import MIN_PROBES, PROBE_PAUSE_S, PROBE_SLACK_NS, PROBE_SLEEP_S, PROBES_AT_ONCE
 from advisor.model.recording import Usage
 
-_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
-"""`ru_maxrss` counts bytes on macOS and KiB elsewhere."""
 _THREADS = Path("/proc/self/task")
 
 
@@ -67,13 +64,16 @@ class Snapshot:
         )
 
 
-def usage_between(start: Snapshot, end: Snapshot, gil_wait_share: float | None) -> Usage:
+def usage_between(
+    start: Snapshot, end: Snapshot, gil_wait_share: float | None, peak_rss_bytes: int | None = None
+) -> Usage:
     """Return the difference of two snapshots.
 
     Args:
         start: The earlier snapshot.
         end: The later snapshot.
         gil_wait_share: Result of `LockProbe.stop`.
+        peak_rss_bytes: Largest resident memory of the process; None: not wanted.
     """
     busy_share = None
     if start.machine_total is not None and end.machine_total is not None and end.machine_total > start.machine_total:
@@ -84,7 +84,7 @@ def usage_between(start: Snapshot, end: Snapshot, gil_wait_share: float | None) 
         children_cpu_ns=end.children.since(start.children),
         read_bytes=_difference(start.read_bytes, end.read_bytes),
         read_chars=_difference(start.read_chars, end.read_chars),
-        peak_rss_bytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT,
+        peak_rss_bytes=peak_rss_bytes,
         host_cpu_busy_share=None if busy_share is None else min(1.0, max(0.0, busy_share)),
         gil_wait_share=gil_wait_share,
         core_wait_ns=_grown(start.core_wait_ns, end.core_wait_ns),

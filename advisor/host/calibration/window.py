@@ -91,6 +91,18 @@ MAX_EVENTS = Constant(
 )
 """The window closes before the profile holds more than approximately this many events."""
 
+TRIM_FROM_BYTES = Constant(64 << 20, "bytes", "Giving back 3.7 GB took 5 to 11 ms after a session.", TWO_CORES)
+"""A process that has grown by less in a profiler session keeps the memory."""
+PROFILE_ROOM_BYTES = Constant(
+    2 << 30,
+    "bytes",
+    "Giving 0.5 GB back during a session took 50 to 100 ms, in which other threads may wait for memory: most windows need none.",
+    TWO_CORES,
+)
+"""If the process grows by more in a session, free memory is given back before its end ..."""
+PROFILE_ROOM_SHARE = Constant(0.125, "share")
+"""... or by more than this share of the memory that was free, if that is less."""
+
 # -- The time until the first verdict
 
 VERDICT_SECONDS = Constant(60.0, "s")

@@ -20,7 +20,7 @@ def test_cpu_time_and_wall_time():
     end_at = time.monotonic() + 0.3
     while time.monotonic() < end_at:
         pass
-    usage = usage_between(start, Snapshot.take(), None)
+    usage = usage_between(start, Snapshot.take(), None, 2 << 20)
     assert 0.29e9 < usage.wall_ns < 5e9 and 0.05e9 < usage.cpu_ns <= usage.wall_ns * 1.2
     assert usage.peak_rss_bytes > 1 << 20 and usage.gil_wait_share is None
     assert usage.host_cpu_busy_share is None or 0 <= usage.host_cpu_busy_share <= 1
@@ -39,7 +39,7 @@ def test_waits_for_a_core_are_those_of_threads_that_want_to_run():
         "start = Snapshot.take()\n"
         "while time.monotonic() < end_at: pass\n"
         "if not other: os._exit(0)\n"
-        "usage = usage_between(start, Snapshot.take(), None)\n"
+        "usage = usage_between(start, Snapshot.take(), None, 2 << 20)\n"
         "os.waitpid(other, 0)\n"
         "print(usage.core_wait_ns / usage.wall_ns)\n"
     )
