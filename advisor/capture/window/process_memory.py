@@ -5,8 +5,8 @@ profiler keeps the allocator from using again is given back to the system.
 
 While the profiler runs, its many small events are allocated between the tensors. glibc (observed with 2.36) then finds no place
 for a new tensor between them, because an aligned allocation is looked for with room to spare, and takes new memory although that
-of earlier tensors is free: a pipeline on
-two cores grew by 0.6 to 1.1 GB per second of a profile that was 6 MB in the end (docs/measuring.md).
+of earlier tensors is free. A pipeline on two cores grew by 0.6 to 1.1 GB per second of a profile that was 6 MB in the end
+(docs/measuring.md).
 """
 
 from __future__ import annotations
