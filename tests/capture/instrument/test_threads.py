@@ -14,6 +14,7 @@ from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog, Seeds
+from advisor.capture.window.process_memory import ProcessMemory
 from advisor.host.calibration.window import BLOCKED_S
 from tests.capture.window.monitors import quiet_monitor
 
@@ -108,6 +109,7 @@ class Session:
 
     def __init__(self):
         self.started = threading.Event()
+        self.memory = ProcessMemory()
 
     def start(self, folder):
         folder.mkdir(parents=True)

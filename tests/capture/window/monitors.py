@@ -9,6 +9,7 @@ import pytest
 
 from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.window.monitor import Monitor
+from advisor.capture.window.process_memory import ProcessMemory
 from advisor.capture.window.schedule import Limits
 
 
@@ -21,6 +22,7 @@ class Sessions:
 
     def __init__(self, on_write: Callable[[], None] = lambda: None) -> None:
         self.is_running = self.is_users_running = False
+        self.memory = ProcessMemory()
         self.started = self.saved = 0
         self.folder: Path | None = None
         self._on_write = on_write
