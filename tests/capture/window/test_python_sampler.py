@@ -86,8 +86,9 @@ def test_python_code_is_not_compiled_code() -> None:
 
 def test_a_short_stretch_of_python_is_not_blamed_on_the_call_that_releases_the_lock() -> None:
     # the loop takes less than the default switch interval, so a sampler that waits as long sees only the sort
-    samples = sample(short_python_then_sort)
-    assert samples.lines[0].at.line in (hot_line(short_python_then_sort), hot_line(short_python_then_sort) - 1)
+    loop = (hot_line(short_python_then_sort) - 1, hot_line(short_python_then_sort))
+    # such a sampler never sees the loop; ours may miss it if other programs keep the cores from it
+    assert any(sample(short_python_then_sort).lines[0].at.line in loop for _ in range(3))
 
 
 def test_a_line_of_another_function_names_the_line_that_led_there() -> None:
