@@ -15,37 +15,18 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
-from types import CodeType, FrameType, ModuleType
-from typing import Any, Protocol
+from types import FrameType, ModuleType
+from typing import Any
 
 from advisor.capture.instrument.call_sites import GET_ITER, SiteFinder
-from advisor.capture.instrument.consumers import LongCall, Track, Tracks
+from advisor.capture.instrument.consumers import Track, Tracks
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.enclosing_loops import enclosing_loops
+from advisor.capture.instrument.function_steps import TRACK, FunctionSteps, StepFollower
 from advisor.capture.instrument.iterator_teardown import watch_release
-from advisor.capture.instrument.loop_losses import GRADIENT, RETURNED, LoopLosses
+from advisor.capture.instrument.loop_losses import LoopLosses
 from advisor.capture.instrument.patches import Patches
-from advisor.model.calls import CodeLine, Site
-
-_TRACK = "_tfadv_track"
-_DIFFERENTIATES = "_tfadv_differentiates"
-"""Mark of a tf.function that takes a gradient."""
-_MAX_FUNCTIONS = 32
-"""Number of tf.functions in a loop that are looked at. A loop that makes a new one in each step has no step to change."""
-
-
-class StepFollower(Protocol):
-    """Receiver of step boundaries: the `Monitor`, or a forwarder that outlives it in `in_process`."""
-
-    def call_began(self, call: LongCall) -> None:
-        """Note that a thread has entered a call into TensorFlow that may take long."""
-
-    def call_ended(self, thread_id: int) -> None:
-        """Note that the thread has returned from TensorFlow."""
-
-    def boundary(self, track: Track) -> int:
-        """Note that a step of `track` has ended and another one begins; return the start of the new step in ns."""
+from advisor.model.calls import Site
 
 
 class _Context:
@@ -89,10 +70,20 @@ class Consumption:
         self._substitute = substitute
         self._local = threading.local()
         self._executing_eagerly: Callable[[], bool] = lambda: True
-        self.losses = LoopLosses()
-        """Of the first loop outside Keras that trains."""
         self.on_epoch: Callable[[str | None], None] = lambda call_id: None
         """Called with the id of the call that made the dataset whenever an iteration over it begins."""
+        self._steps = FunctionSteps(
+            self._local,
+            finder,
+            monitor,
+            lambda: self._executing_eagerly(),
+            lambda call_id: self.on_epoch(call_id),
+        )
+
+    @property
+    def losses(self) -> LoopLosses:
+        """The losses of the first loop outside Keras that trains."""
+        return self._steps.losses
 
     def install(self, tensorflow: ModuleType, patches: Patches | None = None) -> None:
         """Install the hooks in the imported TensorFlow.
@@ -119,12 +110,12 @@ class Consumption:
         patches.set(dataset, "as_numpy_iterator", numpy_hook)
         patches.set(dataset, "reduce", self._reduce_hook(dataset.reduce))
         tape = tensorflow.GradientTape
-        patches.set(tape, "__enter__", self._tape_hook(tape.__enter__))
-        patches.set(tape, "gradient", self._gradient_hook(tape.gradient))
+        patches.set(tape, "__enter__", self._steps.tape_hook(tape.__enter__))
+        patches.set(tape, "gradient", self._steps.gradient_hook(tape.gradient))
         try:
             from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
-            patches.set(Function, "__call__", self._function_hook(Function.__call__))
+            patches.set(Function, "__call__", self._steps.function_hook(Function.__call__))
         except (ImportError, AttributeError) as error:
             self._warn(f"Steps inside a tf.function cannot be recorded ({error}).")
         try:
@@ -245,7 +236,7 @@ class Consumption:
         track.reads(call_id_of(_undistributed(dataset)))
         self._note_loops(track, frame)
         track.iterator = weakref.ref(iterator)
-        iterator.__dict__[_TRACK] = track
+        iterator.__dict__[TRACK] = track
         watch_release(iterator, track.released)
         self.on_epoch(track.call_id)
 
@@ -260,11 +251,11 @@ class Consumption:
 
         @functools.wraps(original)
         def fetch(iterator: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            track, mine = iterator.__dict__.get(_TRACK), local.__dict__
+            track, mine = iterator.__dict__.get(TRACK), local.__dict__
             if mine.get("depth"):
                 return original(iterator, *args, **kwargs)
             if not is_eager():
-                self._traced(track)
+                self._steps.traced(track)
                 return original(iterator, *args, **kwargs)
             if track is None:
                 return original(iterator, *args, **kwargs)
@@ -291,7 +282,7 @@ class Consumption:
         @functools.wraps(original)
         def get_next_as_optional(iterator: Any) -> Any:  # noqa: ANN401
             if not is_eager() and not local.__dict__.get("depth"):
-                self._traced(iterator.__dict__.get(_TRACK))
+                self._steps.traced(iterator.__dict__.get(TRACK))
             return original(iterator)
 
         return get_next_as_optional
@@ -305,161 +296,25 @@ class Consumption:
                     place = self.finder.place(sys._getframe(1), "reduce")
                     is_eager = self._executing_eagerly()
                     track = self._tracks.at("reduce" if is_eager else "tf.function", place.site, place.library)
-                    track.reads(call_id_of(dataset) or self._argument_call_id(dataset))
+                    track.reads(call_id_of(dataset) or self._steps.argument_call_id(dataset))
                     self._note_loops(track, sys._getframe(1))
                     track.is_loop = True
                     self.on_epoch(track.call_id)
                     if not is_eager:
-                        self._traced(track)
+                        self._steps.traced(track)
                 if self._substitute is not None:
                     dataset = self._substitute(dataset)
             except Exception as error:
                 self._warn(f"A consumer could not be recorded ({type(error).__name__}: {error}).")
             if track is None or not is_eager:
                 return original(dataset, *args, **kwargs)
-            with self._inside(track):
+            with self._steps.inside(track):
                 return original(dataset, *args, **kwargs)
 
         return reduce
-
-    def _tape_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local = self._local
-
-        @functools.wraps(original)
-        def __enter__(tape: Any) -> Any:  # noqa: ANN401
-            track = local.__dict__.get("last")
-            if track is not None and track.open_since_ns:
-                track.saw_tape = True
-                if track.eager_step is None and self._executing_eagerly():
-                    self._note_eager_step(track, sys._getframe(1).f_code)
-            return original(tape)
-
-        return __enter__
-
-    def _gradient_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, is_eager = self._local, self._executing_eagerly
-
-        @functools.wraps(original)
-        def gradient(tape: Any, target: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            function = local.__dict__.get("function")
-            if not is_eager():
-                if function is not None:
-                    function.__dict__[_DIFFERENTIATES] = True
-            elif function is None and not local.__dict__.get("contexts"):
-                self.losses.note(local.__dict__.get("last"), target, GRADIENT)
-            return original(tape, target, *args, **kwargs)
-
-        return gradient
-
-    def _note_eager_step(self, track: Track, code: CodeType) -> None:
-        """Note the function that opens a tape, unless it is the loop itself or belongs to a library."""
-        if code.co_name.isidentifier() and self.finder.is_user_file(code.co_filename):
-            track.eager_step = CodeLine(str(Path(code.co_filename).absolute()), code.co_firstlineno, code.co_name)
-
-    def _note_graph_step(self, track: Track, function: Any) -> None:  # noqa: ANN401
-        """Note the script's function of a tf.function that ran in a step of a loop, if it takes a gradient and no elements."""
-        if not track.open_since_ns or len(track.graph_step_ids) >= _MAX_FUNCTIONS:
-            return
-        track.graph_step_ids.add(id(function))
-        if not function.__dict__.get(_DIFFERENTIATES) or _TRACK in function.__dict__:
-            return
-        with contextlib.suppress(Exception):  # `python_function` may be any callable
-            code = inspect.unwrap(function.python_function).__code__
-            if code.co_name.isidentifier() and self.finder.is_user_file(code.co_filename):
-                step = CodeLine(str(Path(code.co_filename).absolute()), code.co_firstlineno, code.co_name)
-                track.graph_steps += [step] if step not in track.graph_steps else []
-
-    # -- loops and steps inside a tf.function
-
-    def _function_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        local, losses = self._local, self.losses
-
-        @functools.wraps(original)
-        def __call__(function: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            mine = local.__dict__
-            if mine.get("function") is not None or mine.get("contexts"):
-                return original(function, *args, **kwargs)
-            track = function.__dict__.get(_TRACK)
-            if track is not None:
-                self._monitor.boundary(track)
-                mine["last"] = track
-                if track.is_loop:
-                    self.on_epoch(track.call_id)
-            mine["function"], mine["arguments"] = function, (args, kwargs)
-            try:
-                if track is None:
-                    result = original(function, *args, **kwargs)
-                    last = mine.get("last")
-                    if last is not None and id(function) not in last.graph_step_ids:
-                        self._note_graph_step(last, function)
-                else:
-                    with self._inside(track):
-                        result = original(function, *args, **kwargs)
-                if not losses.is_over and function.__dict__.get(_DIFFERENTIATES):
-                    losses.note(mine.get("last"), result, RETURNED)
-                return result
-            except Exception as error:
-                if track is not None and type(error).__name__ == "OutOfRangeError":
-                    track.forget()
-                raise
-            finally:
-                mine["function"] = mine["arguments"] = None
-                if track is None and _TRACK in function.__dict__:  # `_traced` has registered this call
-                    self._monitor.call_ended(threading.get_ident())
-
-        return __call__
-
-    def _argument_call_id(self, traced: Any) -> str | None:  # noqa: ANN401
-        """Return the id of the call that made a dataset which was passed to a tf.function.
-
-        Inside the function it is a different object, so it is matched to the arguments by its element spec.
-        """
-        while traced._inputs():  # AutoGraph adds a scan
-            traced = traced._inputs()[0]
-        arguments = self._local.__dict__.get("arguments")
-        for value in _flat(arguments) if arguments else []:
-            if hasattr(value, "_variant_tensor") and value.element_spec == traced.element_spec:
-                return call_id_of(value)
-        return None
-
-    @contextlib.contextmanager
-    def _inside(self, track: Track) -> Iterator[None]:
-        """Register a call into TensorFlow that may take long, for the watchdog."""
-        self._monitor.call_began(LongCall(track, threading.get_ident(), time.time_ns()))
-        try:
-            yield
-        finally:
-            self._monitor.call_ended(threading.get_ident())
-
-    def _traced(self, track: Track | None) -> None:
-        """Mark the function that is being traced as one that takes elements: each call of it is a step."""
-        function = self._local.__dict__.get("function")
-        if function is None or self._contexts() or function.__dict__.get(_TRACK) is not None:
-            return
-        if track is None:
-            track = next((t for t in map(_track_of, _flat(self._local.arguments)) if t is not None), None)
-        if track is None:
-            return
-        track.kind, track.is_traced = "tf.function", True
-        function.__dict__[_TRACK] = track
-        track.begin(time.time_ns())
-        self._local.last = track
-        self._monitor.call_began(LongCall(track, threading.get_ident(), time.time_ns()))
 
 
 def _undistributed(dataset: Any) -> Any:  # noqa: ANN401
     """Return the dataset that was distributed. For a dataset made from a function it is that of the first worker."""
     worker_datasets = getattr(dataset, "_datasets", None)
     return getattr(dataset, "_original_dataset", worker_datasets[0] if worker_datasets else dataset)
-
-
-def _track_of(value: Any) -> Track | None:  # noqa: ANN401
-    track = getattr(value, "__dict__", {}).get(_TRACK)
-    return track if isinstance(track, Track) else None
-
-
-def _flat(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> list[Any]:
-    values: list[Any] = []
-    for value in (*arguments[0], *arguments[1].values()):
-        values += value if isinstance(value, (list, tuple)) else [value]
-    return values

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-from advisor.capture.instrument.consumer_hooks import Consumption, StepFollower
+from advisor.capture.instrument.consumer_hooks import Consumption
+from advisor.capture.instrument.function_steps import StepFollower
 from advisor.capture.instrument.keras_models import KerasModels
 from advisor.capture.instrument.patches import Patches
 from advisor.model.calls import Scalar

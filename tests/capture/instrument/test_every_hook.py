@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from advisor.capture import in_process
-from advisor.capture.instrument import consumer_hooks, keras_loops, keras_models
+from advisor.capture.instrument import consumer_hooks, function_steps, keras_loops, keras_models
 from advisor.capture.instrument.patches import Patches
 
 pytestmark = pytest.mark.tensorflow
-HOOKS = {str(Path(module.__file__)) for module in (consumer_hooks, keras_loops, keras_models)}
+HOOKS = {str(Path(module.__file__)) for module in (consumer_hooks, function_steps, keras_loops, keras_models)}
 """The files whose functions stand in for the originals. Those that record calls of `tf.data` are tested with each method."""
 
 

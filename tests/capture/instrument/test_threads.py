@@ -9,9 +9,10 @@ import pytest
 
 from advisor.capture.instrument import replay_log
 from advisor.capture.instrument.call_sites import SiteFinder
-from advisor.capture.instrument.consumer_hooks import _TRACK, Consumption
+from advisor.capture.instrument.consumer_hooks import Consumption
 from advisor.capture.instrument.consumers import Tracks
 from advisor.capture.instrument.dataset_ids import call_id_of
+from advisor.capture.instrument.function_steps import TRACK
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog, Seeds
 from advisor.capture.window.process_memory import ProcessMemory
@@ -137,22 +138,22 @@ def test_a_call_that_ends_in_one_thread_does_not_hide_the_long_call_of_another(t
     exec(compile(EXECUTOR, "execute.py", "exec"), names)
 
     consumption = Consumption(SiteFinder(), tracks, monitor, pytest.fail)
-    long_call = consumption._function_hook(names["call"])
-    short_call = consumption._function_hook(lambda function: None)
+    long_call = consumption._steps.function_hook(names["call"])
+    short_call = consumption._steps.function_hook(lambda function: None)
 
     class Function:
         """A tf.function whose calls are the steps of a consumer."""
 
     loop, other = Function(), Function()
-    loop.__dict__[_TRACK] = tracks.at("tf.function", None, None)
-    other.__dict__[_TRACK] = tracks.at("next", None, None)
+    loop.__dict__[TRACK] = tracks.at("tf.function", None, None)
+    other.__dict__[TRACK] = tracks.at("next", None, None)
     thread = threading.Thread(target=lambda: long_call(loop))
     thread.start()
     try:
         assert entered.wait(5)
         short_call(other)  # begins and ends in this thread while the other one is inside TensorFlow
         _poll_until_seen(monitor, session)
-        assert loop.__dict__[_TRACK].is_loop and not other.__dict__[_TRACK].is_loop
+        assert loop.__dict__[TRACK].is_loop and not other.__dict__[TRACK].is_loop
     finally:
         leaving.append(True)
         thread.join()
