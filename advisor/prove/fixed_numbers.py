@@ -26,9 +26,9 @@ from advisor.model.proof_result import FixedNumbers
 from advisor.model.termination import is_interrupt
 from advisor.model.text import message_of
 from advisor.model.units import NS_PER_S
-from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult, edits_of, interrupted
+from advisor.prove.loop_result import Attempt, LoopInterrupted, LoopResult, edits_of, interrupted
+from advisor.prove.script_proof import needs_script, only_overlaps
 from advisor.prove.trial.messages import NumbersCompared
-from advisor.prove.whole_script import needs_script, only_overlaps
 
 _AUTOTUNE = Code("tf.data.AUTOTUNE")
 _PARALLEL = frozenset({"map", "batch", "padded_batch", "ragged_batch"})

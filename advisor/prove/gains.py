@@ -8,7 +8,7 @@ from __future__ import annotations
 from advisor.model.outcome import Gain, Report
 from advisor.predict.pipeline_alone import predict_pipeline_alone
 from advisor.prove.end_to_end import EndToEnd
-from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.loop_result import Attempt, LoopResult
 
 
 def gains_of(attempt: Attempt, report: Report, loop: LoopResult, whole: EndToEnd | None) -> tuple[Gain, Gain]:

@@ -22,15 +22,20 @@ from advisor.model.edits import Edit, StepEdit
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
-from advisor.model.proof_result import FixedNumbers
 from advisor.model.termination import is_interrupt
 from advisor.model.untried import Why
+from advisor.prove.loop_result import (
+    Attempt,
+    LoopInterrupted,
+    LoopResult,
+    edits_of,
+    first_trial,
+    interrupted,
+    safety_of,
+)
 from advisor.prove.result_lines import line_of_trial
 from advisor.prove.search_limits import NO_LIMITS, SearchLimits
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
-from advisor.rewrite.fix_plan import combine
-
-SAFETY_ORDER = tuple(Safety)
 
 
 class Session(Protocol):
@@ -63,53 +68,11 @@ class Session(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Attempt:
-    """One fix that was tried."""
-
-    finding: Finding
-    trial: Trial
-    is_kept: bool
-    is_end_to_end: bool = False
-    """Tried by running the whole script, because its dataset could not be replayed."""
-
-
-@dataclass(frozen=True, slots=True)
-class LoopResult:
-    """Attempts and kept fixes of the loop."""
-
-    attempts: tuple[Attempt, ...] = ()
-    kept: tuple[Finding, ...] = ()
-    """In order of application."""
-    total: Trial | None = None
-    """The original pipeline against all kept fixes; None if no fix is kept or they were not measured together."""
-    stopped_because: str = ""
-    """One sentence; empty if the loop ended for lack of new proposals."""
-    why: Why | None = None
-    """The reason in `stopped_because`; None if everything was tried."""
-    untried: tuple[Finding, ...] = ()
-    """Proposed and not tried, for this reason."""
-    missing_s: float = 0.0
-    """Seconds that the budget lacked at least, if time was the reason; 0 if that is unknown."""
-    is_interrupted: bool = False
-    """Ctrl-C ended the proof: what was found until then is reported, and nothing is written."""
-    fixed_numbers: FixedNumbers | None = None
-    """Numbers that were compared with AUTOTUNE; None if none were."""
-
-
-@dataclass(frozen=True, slots=True)
 class _Stop:
     """Why the search has ended; an empty sentence if everything was tried."""
 
     sentence: str = ""
     why: Why | None = None
-
-
-class LoopInterrupted(KeyboardInterrupt):
-    """Ctrl-C while changes were tried; `result` holds what was proved until then, which may be nothing."""
-
-    def __init__(self, result: LoopResult) -> None:
-        super().__init__()
-        self.result = result
 
 
 @dataclass(slots=True)
@@ -142,21 +105,6 @@ class _State:
     def expected_s(self) -> float:
         """Seconds for another trial and, if it becomes necessary, for measuring all changes together."""
         return self.longest_trial_s * (2 if self.kept and self.limits.needs_total(self.edits) else 1)
-
-
-def edits_of(findings: Sequence[Finding], calls: Mapping[str, Call]) -> tuple[Edit, ...]:
-    """Combine the edits of several findings in a valid order.
-
-    Raises:
-        ValueError: The fixes conflict.
-    """
-    return combine([finding.fix for finding in findings if finding.fix is not None], calls)
-
-
-def safety_of(findings: Sequence[Finding]) -> Safety:
-    """Return the combined effect on the data: the most harmful level of all fixes."""
-    levels = [finding.fix.safety for finding in findings if finding.fix is not None]
-    return max(levels, key=SAFETY_ORDER.index, default=Safety.EXACT)
 
 
 def prove_fixes(
@@ -203,36 +151,13 @@ def prove_fixes(
         if not is_interrupt(error):
             raise
         kept = tuple(state.kept)
-        total = _first_trial(state.attempts) if len(kept) == 1 else None
+        total = first_trial(state.attempts) if len(kept) == 1 else None
         measured = [attempt.finding for attempt in state.attempts]
         untried = tuple(finding for finding in state.proposed if finding not in measured)
         result = LoopResult(tuple(state.attempts), kept, total, untried=untried)
         missing = "; ".join(finding.title for finding in untried)
         when = f"before all changes were tried{f' (not measured: {missing})' if missing else ''}"
         raise LoopInterrupted(interrupted(result, when)) from error
-
-
-def interrupted(loop: LoopResult, when: str, why: Why = Why.INTERRUPTED_TRIALS) -> LoopResult:
-    """Return the result of a loop that Ctrl-C ended, with a note; one that was ended by it before is not changed."""
-    if loop.is_interrupted:
-        return loop
-    note = f"{loop.stopped_because} Interrupted {when}, so nothing was written.".strip()
-    return replace(loop, stopped_because=note, is_interrupted=True, why=why)
-
-
-def kept_of(error: KeyboardInterrupt, loop: LoopResult) -> LoopResult:
-    """Return what a Ctrl-C has left: the result of the loop that it has ended, or of the one that another has ended before.
-
-    Args:
-        error: The latest Ctrl-C, perhaps a second one while the process of the trials ends after the first.
-        loop: The result so far.
-    """
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, LoopInterrupted):
-            return cause.result
-        cause = cause.__context__
-    return interrupted(loop, "before all changes were tried")
 
 
 def _search(
@@ -349,7 +274,7 @@ def _conclude(session: Session, state: _State, stop: _Stop, on_progress: Callabl
     reverted = ""
     total: Trial | None = None
     while state.kept:
-        if len(state.kept) == 1 and state.attempts and (alone := _first_trial(state.attempts)) is not None:
+        if len(state.kept) == 1 and state.attempts and (alone := first_trial(state.attempts)) is not None:
             total = alone  # already measured against the original
             break
         if not state.limits.needs_total(state.edits):
@@ -378,26 +303,6 @@ def _conclude(session: Session, state: _State, stop: _Stop, on_progress: Callabl
 
 def _joined(*sentences: str) -> str:
     return " ".join(filter(None, sentences))
-
-
-def without_last(result: LoopResult) -> LoopResult:
-    """Return the result without the latest kept fix.
-
-    The remaining fixes have a common measurement (`total`) only if there is exactly one.
-    """
-    *rest, dropped = result.kept
-    attempts = tuple(
-        replace(attempt, is_kept=attempt.is_kept and attempt.finding is not dropped) for attempt in result.attempts
-    )
-    total = _first_trial(attempts) if len(rest) == 1 else None
-    return replace(result, attempts=attempts, kept=tuple(rest), total=total)
-
-
-def _first_trial(attempts: Sequence[Attempt]) -> Trial | None:
-    """The trial of the only kept fix, if it was measured against the original pipeline."""
-    faster = (attempt for attempt in attempts if attempt.trial.verdict == FASTER)
-    first = next((attempt for attempt in faster if attempt.is_kept or not attempt.trial.is_undecided), None)
-    return first.trial if first is not None and first.is_kept and not first.is_end_to_end else None
 
 
 def _why_not(total: Trial) -> str:

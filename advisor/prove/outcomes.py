@@ -19,7 +19,7 @@ from advisor.prove.early_ends import next_step
 from advisor.prove.end_reasons import End
 from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.gains import gains_of
-from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.loop_result import Attempt, LoopResult
 from advisor.prove.run_steps import median_of
 from advisor.prove.script_commands import ScriptCommands
 from advisor.prove.step_trials import with_results

@@ -19,7 +19,7 @@ from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis
 from advisor.model.untried import Why
 from advisor.predict.run_gain import with_run_gains
-from advisor.prove.greedy_loop import edits_of
+from advisor.prove.loop_result import edits_of
 from advisor.rewrite.apply.writable import first_obstacle
 from advisor.rewrite.fix_plan import LeftOut, Plan, is_asked, is_vectorizing, make_plan
 from advisor.rewrite.patch import CannotRewrite, Patch, patch_for

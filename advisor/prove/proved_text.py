@@ -11,7 +11,7 @@ from typing import Protocol
 
 from advisor.model.edits import Edit
 from advisor.model.finding import Finding
-from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of
+from advisor.prove.loop_result import Attempt, LoopResult, edits_of
 from advisor.prove.proposals import Proposals
 from advisor.prove.text_check import TextVerdict
 from advisor.prove.trial.trial_result import BROKEN

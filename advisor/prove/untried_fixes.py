@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from advisor.model.finding import Finding
 from advisor.model.outcome import Report
 from advisor.model.untried import MADE_BY_HAND, UntriedFix, Why
-from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.loop_result import Attempt, LoopResult
 from advisor.prove.script_commands import ScriptCommands
 from advisor.prove.trial.trial_result import REFUSED
 from advisor.rewrite.fix_plan import LeftOut

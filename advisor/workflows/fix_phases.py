@@ -28,8 +28,9 @@ from advisor.prove.budget import Budget
 from advisor.prove.carried_state import with_state_of
 from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.fixed_numbers import with_cheapest
-from advisor.prove.greedy_loop import LoopResult, edits_of, prove_fixes
+from advisor.prove.greedy_loop import prove_fixes
 from advisor.prove.held_process import HeldProcess
+from advisor.prove.loop_result import LoopResult, edits_of
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.phase_times import PhaseTimes
 from advisor.prove.proof_session import ProofSession

@@ -19,7 +19,7 @@ from advisor.model.run_folder import new_run_folder
 from advisor.model.termination import is_interrupt
 from advisor.model.units import format_ns
 from advisor.model.untried import Why
-from advisor.prove.greedy_loop import LoopResult, edits_of, interrupted, kept_of
+from advisor.prove.loop_result import LoopResult, edits_of, interrupted, kept_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.proposals import Proposals
 from advisor.prove.proved_text import with_proved_text

@@ -16,7 +16,7 @@ from advisor.model.calls import Call, Site
 from advisor.model.edits import Code, InsertAfter, SetArgument
 from advisor.model.finding import Finding, Fix, Safety
 from advisor.prove.fixed_numbers import with_cheapest
-from advisor.prove.greedy_loop import Attempt, LoopResult, edits_of
+from advisor.prove.loop_result import Attempt, LoopResult, edits_of
 from advisor.prove.proof_session import ProofSession
 from advisor.prove.trial.trial_result import FASTER
 

@@ -20,7 +20,7 @@ from advisor.model.untried import UntriedFix, Why
 from advisor.prove.early_ends import add_step, interrupted_before_trials, step_for
 from advisor.prove.end_reasons import End, why_of
 from advisor.prove.end_to_end import EndToEnd
-from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.loop_result import Attempt, LoopResult
 from advisor.prove.outcomes import ProofFacts, report_of
 from advisor.prove.run_steps import RunSteps
 from advisor.prove.script_commands import ScriptCommands

@@ -15,11 +15,11 @@ from advisor.model.paired_test import PairedTest
 from advisor.prove import end_to_end
 from advisor.prove.compare_runs import compare_reports
 from advisor.prove.end_to_end import EarlyRun, EndToEnd, measure_end_to_end
-from advisor.prove.greedy_loop import Attempt
+from advisor.prove.loop_result import Attempt
 from advisor.prove.run_steps import RunSteps, steps_of
+from advisor.prove.script_proof import needs_script
 from advisor.prove.source_overlays import overlays
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
-from advisor.prove.whole_script import needs_script
 from tests.prove.run_recordings import MS
 
 

@@ -12,7 +12,7 @@ from advisor.model.errors import AdvisorError
 from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.outcome import Interval
 from advisor.prove.fixed_numbers import enough_calls, with_cheapest, with_numbers
-from advisor.prove.greedy_loop import Attempt, LoopInterrupted, LoopResult
+from advisor.prove.loop_result import Attempt, LoopInterrupted, LoopResult
 from advisor.prove.trial.messages import NumbersCompared
 from advisor.prove.trial.trial_result import FASTER, SAME, Trial
 

@@ -12,7 +12,8 @@ from advisor.model.edits import SetArgument
 from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.model.outcome import Interval, Report
 from advisor.model.termination import Terminated
-from advisor.prove.greedy_loop import LoopInterrupted, LoopResult, prove_fixes, safety_of
+from advisor.prove.greedy_loop import prove_fixes
+from advisor.prove.loop_result import LoopInterrupted, LoopResult, safety_of
 from advisor.prove.search_limits import SearchLimits
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, Trial
 

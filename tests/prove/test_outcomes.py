@@ -14,11 +14,11 @@ from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.settings import Settings
 from advisor.prove.end_to_end import EndToEnd
-from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.loop_result import Attempt, LoopResult
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of, sentence_of
 from advisor.prove.run_steps import RunSteps
+from advisor.prove.script_proof import prove_on_script
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
-from advisor.prove.whole_script import prove_on_script
 from advisor.testing import batch, map_, pipeline, shuffle, source
 
 RUN = RunSteps(10.0, 0.5, 50, 100)

@@ -16,15 +16,15 @@ from advisor.model.outcome import Interval, Report
 from advisor.model.settings import Settings
 from advisor.prove.change_speed import speed_of_scripts
 from advisor.prove.end_to_end import EndToEnd
-from advisor.prove.greedy_loop import LoopResult
+from advisor.prove.loop_result import LoopResult
 from advisor.prove.losses import loss_deviation
 from advisor.prove.outcomes import ProofFacts, report_of
 from advisor.prove.proved_text import with_proved_text
 from advisor.prove.run_steps import RunSteps, as_much_as, steps_of
+from advisor.prove.script_proof import needs_script, prove_on_script
 from advisor.prove.step_trials import attempt_of, to_be_tried
 from advisor.prove.text_check import TextVerdict
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME
-from advisor.prove.whole_script import needs_script, prove_on_script
 from advisor.rewrite.patch import Patch
 from advisor.testing import batch, map_, pipeline, source
 from tests.prove.run_recordings import MS, recording

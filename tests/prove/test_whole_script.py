@@ -15,9 +15,10 @@ from advisor.model.untried import Why
 from advisor.prove import whole_script
 from advisor.prove.end_to_end import EndToEnd
 from advisor.prove.epoch_window import EpochWindow
-from advisor.prove.greedy_loop import Attempt, LoopResult
+from advisor.prove.loop_result import Attempt, LoopResult
 from advisor.prove.outcomes import is_proved, sentence_of
 from advisor.prove.proposals import Proposals
+from advisor.prove.script_proof import prove_on_script
 from advisor.prove.script_windows import ScriptWindow, ScriptWindows
 from advisor.prove.trial.trial_result import FASTER, Trial
 from advisor.prove.whole_script import WholeScript
@@ -101,7 +102,7 @@ def test_a_run_of_the_unchanged_script_that_fails_ends_the_proof_and_keeps_what_
     monkeypatch.setattr(script, "_edits_of", lambda findings: ())
     monkeypatch.setattr(script._proposals, "patch", lambda findings: Patch())
     kept = LoopResult((Attempt(finding, Trial(FASTER, Interval(2.0, 1.9, 2.1)), is_kept=True),), (finding,))
-    loop, whole = whole_script.prove_on_script(kept, script)
+    loop, whole = prove_on_script(kept, script)
     assert whole is not None and whole.is_script_failing and not is_proved(whole)
     assert (loop.why, loop.kept, script.runs) == (Why.SCRIPT_UNSTABLE, (finding,), 3)
     assert script.notes == [
