@@ -16,6 +16,10 @@ class OutOfTime(AdvisorError):
     """An operation did not finish before its deadline and was stopped."""
 
 
+class NotWritable(AdvisorError):
+    """A file that was to be changed (`--write`) cannot be written; without that option, changes are tried and shown."""
+
+
 class ScriptFailed(AdvisorError):
     """The user's script failed before anything was measured (exit code 3). Its traceback has been printed unchanged."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from advisor.host.calibration.proof import MIN_GAIN
-from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.model.errors import AdvisorError, NotWritable, OutOfTime, ScriptFailed
 from advisor.model.units import format_many
 from advisor.model.untried import NextStep, UntriedFix, Why
 from advisor.prove.end_reasons import End, undecided_rules, why_of
@@ -36,7 +36,7 @@ def add_step(error: AdvisorError, commands: ScriptCommands) -> None:
         how, command = "Correct the script, then", commands.again()
     elif isinstance(error, OutOfTime):
         how, command = "Next", commands.longer()
-    elif "--write" in str(error):
+    elif isinstance(error, NotWritable):
         how, command = "Next", commands.not_written()
     elif commands.is_whole_script:
         how, command = "Next", commands.analyze()

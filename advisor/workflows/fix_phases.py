@@ -19,7 +19,7 @@ from advisor.host.file_clock import file_time_ns
 from advisor.model.call_graph import CallGraph
 from advisor.model.calls import Call
 from advisor.model.edits import Edit
-from advisor.model.errors import AdvisorError, OutOfTime
+from advisor.model.errors import AdvisorError, NotWritable, OutOfTime
 from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.units import NS_PER_S, format_ns
@@ -93,7 +93,7 @@ class FixPhases:
         """Return the findings to try.
 
         Raises:
-            AdvisorError: All of them change files that cannot be written.
+            NotWritable: All of them change files that cannot be written.
         """
         self._on_progress(Progress(RESULT, text=report.analysis.verdict.sentence))
         candidates = self._proposed = proposals.propose(report, ())
@@ -101,7 +101,7 @@ class FixPhases:
             titles = "; ".join(finding.title for finding in candidates)
             self._on_progress(Progress(RESULT, text=f"To be tried: {titles}."))
         if not candidates and proposals.unwritable:
-            raise AdvisorError(
+            raise NotWritable(
                 f"{proposals.unwritable}, so no change was tried: --write could not write it. The analysis is in "
                 f"{report.run_folder}. Without --write, changes are tried and shown."
             )

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from advisor.capture.request import files_sentence
 from advisor.host.calibration.proof import DEFAULT_BUDGET_S
-from advisor.model.errors import AdvisorError
+from advisor.model.errors import NotWritable
 from advisor.model.outcome import Report
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
 from advisor.prove.script_commands import ScriptCommands
@@ -101,12 +101,12 @@ def check_writable(request: FixRequest) -> None:
     """Check, before anything is run, that a script to be changed can be written.
 
     Raises:
-        AdvisorError: It cannot be written.
+        NotWritable: It cannot be written.
     """
     path = request.script.path
     obstacle = early_obstacle(path) if request.is_to_be_written and path is not None else ""
     if obstacle:
-        raise AdvisorError(
+        raise NotWritable(
             f"{obstacle}, so nothing was run: --write could not write it. Without --write, changes are tried and shown."
         )
 

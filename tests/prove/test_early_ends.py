@@ -12,7 +12,7 @@ import pytest
 from advisor.cli import advisor
 from advisor.engine.run import run_rules
 from advisor.model.edits import InsertAfter
-from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.model.errors import AdvisorError, NotWritable, OutOfTime, ScriptFailed
 from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.model.outcome import Interval
 from advisor.model.settings import Settings
@@ -220,7 +220,7 @@ def test_the_report_of_a_script_goes_on_and_that_of_a_dataset_does_not() -> None
     [
         (ScriptFailed("It failed."), "script", "Correct the script, then: advisor fix "),
         (OutOfTime("Too slow."), "script", "Next: advisor fix --budget 20min "),
-        (AdvisorError("Read-only: --write could not write it."), "pipeline only", "Next: advisor fix --pipeline-only "),
+        (NotWritable("Read-only."), "pipeline only", "Next: advisor fix --pipeline-only "),
         (AdvisorError("It consumed no dataset."), "script", "Next: advisor analyze "),
         (AdvisorError("It consumed no dataset."), "pipeline only", "Next: advisor fix "),
     ],
