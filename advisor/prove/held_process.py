@@ -29,7 +29,7 @@ from advisor.capture.script_process import (
 )
 from advisor.host.calibration.proof import LEAST_QUIT_GRACE_S, QUIT_GRACE_S, SILENCE_S
 from advisor.model.calls import Call
-from advisor.model.codec import decode_message, encode_message
+from advisor.model.codec import encode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.recording import ScriptExit
 from advisor.model.termination import is_interrupt
@@ -282,13 +282,8 @@ class HeldProcess:
     def _receive(self) -> Reply | None:
         """The next message; None if there is none in time, or if the script has written to our pipe."""
         assert self._from_child is not None
-        line = self._from_child.next()
-        if line is None:
-            return None
-        with contextlib.suppress(ValueError):
-            reply: Reply = decode_message(line, Reply)
-            return reply
-        return None
+        reply: Reply | None = self._from_child.message(Reply)
+        return reply
 
     def _failure(self, ended: ScriptExit | None, is_ready: bool) -> AdvisorError:
         """The error that describes how the process ended."""

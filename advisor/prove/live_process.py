@@ -33,7 +33,7 @@ from advisor.host.calibration.proof import (
     TURN_GRACE,
     TURN_GRACE_S,
 )
-from advisor.model.codec import decode, decode_message, encode_message
+from advisor.model.codec import decode, encode_message
 from advisor.model.errors import OutOfTime
 from advisor.model.recording import Recording
 from advisor.model.run_folder import RECORDING_NAME
@@ -276,13 +276,8 @@ class LiveProcess:
     def _receive(self) -> TurnReply | None:
         """The next message; None if there is none in time, or if the script has written to our pipe."""
         assert self._from_child is not None
-        line = self._from_child.next()
-        if line is None:
-            return None
-        with contextlib.suppress(ValueError):
-            reply: TurnReply = decode_message(line, TurnReply)
-            return reply
-        return None
+        reply: TurnReply | None = self._from_child.message(TurnReply)
+        return reply
 
     def _wait_for_end(self, child: subprocess.Popen[bytes]) -> None:
         """Wait while reading messages, so that the child does not block on a full pipe."""

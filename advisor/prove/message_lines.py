@@ -1,6 +1,6 @@
 """Reads the messages of a child process, one per line, from a pipe that the script in the child may write to, too.
 
-In: the pipe and the child.  Out: complete lines, or None where none has come in time.
+In: the pipe and the child.  Out: complete lines or messages, or None where none has come in time.
 """
 
 from __future__ import annotations
@@ -8,7 +8,10 @@ from __future__ import annotations
 import contextlib
 import select
 import subprocess
-from typing import IO
+from types import UnionType
+from typing import IO, Any
+
+from advisor.model.codec import decode_message
 
 POLL_S = 0.1
 """How long `MessageLines.next` waits, in seconds. Chosen, not measured."""
@@ -41,6 +44,14 @@ class MessageLines:
             return None
         self._rest = rest
         return line
+
+    def message(self, kind: UnionType) -> Any:  # noqa: ANN401
+        """Return the next message of one of these classes; None if there is none in time, or the script wrote the line."""
+        line = self.next()
+        if line is not None:
+            with contextlib.suppress(ValueError):
+                return decode_message(line, kind)
+        return None
 
     def close(self) -> None:
         """Close the pipe."""
