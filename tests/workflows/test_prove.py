@@ -143,11 +143,11 @@ KERAS = """
     import tensorflow as tf
 
     def augment(x):
-        return tf.random.normal([64]) + tf.cast(x, tf.float32), tf.cast(x, tf.float32) / 640
+        return tf.random.normal([64]) + tf.cast(x, tf.float32) / 640, tf.cast(x, tf.float32) / 640
 
     data = tf.data.Dataset.range(640).map(augment).batch(8)
     model = keras.Sequential([keras.Input((64,)), keras.layers.Dense(8), keras.layers.Dense(1)])
-    model.compile(keras.optimizers.SGD(1e-6), "mse")
+    model.compile(keras.optimizers.SGD(1e-3), "mse")
     model.fit(data, epochs=1000, verbose=0)
     """
 
@@ -155,7 +155,7 @@ KERAS = """
 @pytest.mark.tensorflow
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("old", "new", "is_moved"), [(", verbose=0", ", verbose=2", False), ("SGD(1e-6)", "SGD(2e-6)", True)]
+    ("old", "new", "is_moved"), [(", verbose=0", ", verbose=2", False), ("SGD(1e-3)", "SGD(2e-3)", True)]
 )
 def test_losses_of_a_script_without_seeds_side_by_side(old, new, is_moved, project, capsys):
     """All runs start with the same seeds, so the same elements and the same initial weights give the same losses."""
