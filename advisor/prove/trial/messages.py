@@ -120,10 +120,10 @@ class NumbersCompared(msgspec.Struct, frozen=True, tag=True):
     """The answer to `CompareNumbers`."""
 
     autotune_bytes: int
-    """Increase of the resident memory by the pipeline with AUTOTUNE."""
+    """Increase of the memory in use by the pipeline with AUTOTUNE."""
     fixed_bytes: int
     peak_bytes: int
-    """Peak resident memory of the process with AUTOTUNE, without the other pipeline."""
+    """Peak memory of the process with AUTOTUNE, without the other pipeline."""
     is_material: bool
     """So much memory is saved that the speed was to be measured."""
     speed: Interval | None

@@ -2,9 +2,9 @@
 
 In: how to make the datasets, the length of a step.  Out: `NumbersCompared`.
 
-The memory of both is measured while they reach their steady state, side by side, as what one releases the other would reuse. The
-one with numbers comes first: what only the first one takes, such as the stacks of new threads, then counts against the numbers.
-Their speed is measured only if they save much memory.
+The memory of both is measured while they reach their steady state, one beside the other, so that neither uses what the other
+has released. The one with numbers comes first: what only the first one takes, such as the stacks of new threads, then counts
+against the numbers. Their speed is measured only if they save much memory.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ def compare_numbers(
     step_s: float,
     seconds: float,
     report: Callable[[str, int, int | None], None],
+    start_bytes: int = 0,
 ) -> NumbersCompared:
     """Compare memory and, if much of it is saved, speed.
 
@@ -38,6 +39,7 @@ def compare_numbers(
         step_s: Wait after each element, in place of a training step.
         seconds: Time for all of it.
         report: Receives the progress.
+        start_bytes: Resident memory of the process before any pipeline ran in it; 0: none has run.
 
     Raises:
         CannotMeasure: One of them fails, or the memory or the speed could not be measured.
@@ -46,17 +48,17 @@ def compare_numbers(
     plan = Plan(max_turns=NUMBERS_TURNS.value)
     sides: list[Side] = []
     taken: list[int] = []
-    peak = 0
     try:
         for name, its_edits in (("with fixed numbers", numbered), ("with AUTOTUNE", edits)):
             with PeakMemory() as memory:
                 sides.append(Side(name, dataset_of(its_edits), [], plan, step_s=step_s))
                 sides[-1].prepare(lambda: report("warming up", len(sides), 2))
-            if memory.peak_bytes is None:
+            if memory.grown_bytes is None:
                 raise CannotMeasure("the memory of the process is unknown")
-            peak = memory.peak_bytes - sum(taken)
-            taken.append(memory.peak_bytes - memory.start_bytes)
+            start_bytes = start_bytes or memory.start_bytes
+            taken.append(memory.grown_bytes)
         fixed, tuned = taken
+        peak = start_bytes + tuned
         is_material = tuned - fixed >= max(MATERIAL_BYTES.value, MATERIAL_SHARE.value * peak)
         speed = None
         if is_material:

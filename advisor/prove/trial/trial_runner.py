@@ -86,6 +86,8 @@ class TrialRunner:
         self._compared: dict[tuple[frozenset[Edit] | tuple[Edit, ...], Safety], tuple[Trial, bool]] = {}
         """Results of `_compare`: all kept edits together are those of the last trial that was kept."""
         self._number = 0
+        self._start_bytes = 0
+        """Resident memory before any pipeline was timed; 0 until then."""
 
     def try_fix(
         self,
@@ -181,17 +183,16 @@ class TrialRunner:
         plan = Plan(fill_s=max(LEAST_FILL_S.value, min(FILL_S.value, deadline - time.monotonic())))
         sides: list[Side] = []
         peaks: list[int | None] = []
-        alone_bytes = 0
         try:
             for name, work in (("without the fix", before), ("with the fix", after)):
-                _check_room(peaks, alone_bytes, predicted_bytes)
+                _check_room(peaks, self._start_bytes, predicted_bytes)
                 with PeakMemory() as memory:
                     side = self._side(name, work, plan, is_edited=work is after)
                     sides.append(side)
                     side.prepare(lambda: self._report("warming up", len(sides), 2))
-                alone_bytes = alone_bytes or memory.start_bytes
-                peak = memory.peak_bytes  # without the memory of the first side, as if this were the only one
-                peaks.append(None if peak is None else peak - (memory.start_bytes - alone_bytes))
+                self._start_bytes = self._start_bytes or memory.start_bytes
+                # As if this side were the only one that has ever run here.
+                peaks.append(None if memory.grown_bytes is None else self._start_bytes + memory.grown_bytes)
             # The turns get only what comparing and filling caches have left of this trial's budget.
             left_s = deadline - time.monotonic()
             plan = replace(plan, budget_s=left_s, longest_s=max(LONGEST_TURNS_S.value, left_s))
@@ -219,7 +220,7 @@ class TrialRunner:
                 raise CannotMeasure("the pipeline has a cache")
             return work.dataset(self._call_id)
 
-        return compare_numbers(dataset_of, edits, numbered, step_s, seconds, self._report)
+        return compare_numbers(dataset_of, edits, numbered, step_s, seconds, self._report, self._start_bytes)
 
     def _side(self, name: str, work: Replay, plan: Plan, is_edited: bool) -> Side:
         """Create a side. The script's own caches need not be filled, and are not if they would not fit."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -47,3 +49,33 @@ def test_a_system_that_does_not_tell_is_unknown(tmp_path: Path) -> None:
         pass
     assert memory.peak_bytes is None
     assert memory.start_bytes == 0
+
+
+def second_pipeline(earlier: bool) -> tuple[int, int]:
+    """By how much a pipeline with a buffer of 16 elements of 8 MiB grows the memory in use, and the process, in MiB."""
+    import tensorflow as tf
+
+    made = tf.data.Dataset.range(10**9).map(lambda x: tf.fill([8 << 20], tf.cast(x % 7, tf.uint8))).prefetch(16)
+
+    def run() -> None:
+        iterator = iter(made)
+        for _ in range(20):
+            next(iterator)
+            time.sleep(0.02)
+
+    if earlier:
+        run()
+        time.sleep(0.5)
+    with PeakMemory() as memory:
+        run()
+    assert memory.grown_bytes is not None and memory.peak_bytes is not None
+    return memory.grown_bytes >> 20, (memory.peak_bytes - memory.start_bytes) >> 20
+
+
+@pytest.mark.tensorflow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="Linux alone tells")
+def test_memory_that_an_earlier_pipeline_has_released_counts_again() -> None:
+    """TensorFlow's allocator keeps it, so that the process itself does not grow."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        grown, of_process = pool.submit(second_pipeline, True).result()
+    assert 100 < grown < 300, (grown, of_process)
