@@ -11,6 +11,7 @@ zip or concatenate are different datasets and stay separate.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator as Iter
 from dataclasses import dataclass, field
 
 import networkx as nx
@@ -192,6 +193,9 @@ def without_loops(iterators: dict[int, IteratorFacts], loop_names: frozenset[str
 
     The Scan is the consumer, so it and everything downstream of it are removed, and its input becomes the root.
 
+    TensorFlow derives ids from addresses: after many epochs a Scan may have the id of an earlier one, whose consumers then have
+    no input. They are removed by their names.
+
     Args:
         iterators: Iterators by id.
         loop_names: Dataset names of Scans that are known to be loops. An unnamed Scan under a `ReduceIterator` also counts.
@@ -207,7 +211,19 @@ def without_loops(iterators: dict[int, IteratorFacts], loop_names: frozenset[str
         return iterators
     links = _links({i: facts.parent_id for i, facts in iterators.items()})
     gone = set(loops).union(*(nx.ancestors(links, loop) for loop in loops))
+    downstream = {strip_indices(str(name)) for loop in loops for name in _consumers(_parsed(iterators[loop].long_name))}
+    inputs_first = reversed(list(nx.topological_sort(links))) if nx.is_directed_acyclic_graph(links) else ()
+    for iterator_id in inputs_first:
+        is_named = strip_indices(iterators[iterator_id].long_name) in downstream
+        gone |= {iterator_id} if is_named and gone.issuperset(links.successors(iterator_id)) else set()
     return {i: facts for i, facts in iterators.items() if i not in gone}
+
+
+def _consumers(name: LongName) -> Iter[LongName]:
+    """The long names of everything downstream of an iterator."""
+    while (parent := name.parent) is not None:
+        yield parent
+        name = parent
 
 
 def fold(host: HostTrace, loop_names: frozenset[str] = frozenset()) -> Forest:

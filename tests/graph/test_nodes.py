@@ -122,3 +122,27 @@ def test_iterators_that_name_each_other_as_parents_are_told() -> None:
     for iterator_id, parent in ((1, 2), (2, 1), (3, 3), (4, 1)):
         profile.iterator(iterator_id, f"Iterator{'::T' * iterator_id}", parent)
     assert fold(profile.host()).warnings == ["3 iterators name each other as parents; their links are ignored"]
+
+
+def test_what_is_downstream_of_a_loop_is_removed_although_a_later_epoch_took_the_id_of_its_scan() -> None:
+    profile = Profile()
+    loop = "ReduceIterator::Root::Prefetch::Scan"
+    for root in (1, 11):  # the Scan of the first epoch has the id of the second one's, so its consumers have no input
+        profile.iterator(root, "ReduceIterator::Root", 0)
+        profile.iterator(root + 1, "ReduceIterator::Root::Prefetch", root)
+    profile.iterator(20, loop, 12, "ScanDataset:7")
+    profile.iterator(21, f"{loop}::MapAndBatch", 20, "c1")
+    profile.iterator(22, f"{loop}::MapAndBatch::Range", 21, "c0")
+    assert types(profile) == [["MapAndBatch", "Range"]]
+
+
+def test_a_reduce_of_another_dataset_stays_beside_a_loop() -> None:
+    profile = Profile()
+    loop = "ReduceIterator::Root::Prefetch::Scan"
+    for root in (1, 11):
+        profile.iterator(root, "ReduceIterator::Root", 0)
+        profile.iterator(root + 1, "ReduceIterator::Root::Prefetch", root)
+    profile.iterator(20, loop, 12, "ScanDataset:7")
+    profile.iterator(21, f"{loop}::Range", 20, "c0")
+    profile.iterator(30, "ReduceIterator::Root::Prefetch::Map", 2, "c9")
+    assert sorted(types(profile)) == [["Range"], ["Root", "Prefetch", "Map"]]
