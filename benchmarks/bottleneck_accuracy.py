@@ -277,7 +277,7 @@ def write_docs(rows: list[tuple[Case, Truth, Named | None]]) -> None:
     where = f"{first.machine['cores']:g} cores, {first.machine['memory_gib']} GiB"
     lines = [
         DOCS_BEGIN, "",
-        f"Measured {first.measured_at[:10]} on {where}. {summarize(rows)}", "",
+        f"Interventions of {first.measured_at[:10]} on {where}; the advisor's answers of {datetime.date.today()}. {summarize(rows)}", "",
         "| case | bottleneck by intervention | consumer without it | named | right |", "|---|---|---|---|---|",
     ]  # fmt: skip
     for case, truth, named in rows:
