@@ -17,6 +17,7 @@ import argparse
 import ast
 import datetime
 import hashlib
+import io
 import json
 import os
 import re
@@ -24,6 +25,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import tokenize
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -81,15 +83,16 @@ class Case:
 
 
 def _code_of(path: Path) -> str:
-    """The code of a file without its comments and docstrings, whose wording changes no rate."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
-        body = getattr(node, "body", None)
-        if isinstance(body, list):
-            node.body = [  # type: ignore[attr-defined]
-                line for line in body if not (isinstance(line, ast.Expr) and isinstance(line.value, ast.Constant))
-            ]
-    return ast.dump(tree)
+    """The lines of a file without comments, docstrings and empty lines, whose wording changes no rate."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            lines[token.start[0] - 1] = lines[token.start[0] - 1][: token.start[1]]
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and node.end_lineno is not None:
+            lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+    return "\n".join(line.rstrip() for line in lines if line.strip())
 
 
 @dataclass(frozen=True)
