@@ -278,9 +278,9 @@ def write_docs(rows: list[tuple[Case, Truth, Named | None]]) -> None:
     """Replace the table in docs/benchmarks.md between its markers."""
     first = rows[0][1]
     where = f"{first.machine['cores']:g} cores, {first.machine['memory_gib']} GiB"
+    when = f"Interventions of {first.measured_at[:10]} on {where}; the advisor's answers of {datetime.date.today()}."
     lines = [
-        DOCS_BEGIN, "",
-        f"Interventions of {first.measured_at[:10]} on {where}; the advisor's answers of {datetime.date.today()}. {summarize(rows)}", "",
+        DOCS_BEGIN, "", f"{when} {summarize(rows)}", "",
         "| case | bottleneck by intervention | consumer without it | named | right |", "|---|---|---|---|---|",
     ]  # fmt: skip
     for case, truth, named in rows:

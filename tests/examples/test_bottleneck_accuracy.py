@@ -1,4 +1,4 @@
-"""The benchmark of bottlenecks: what makes its measured rates invalid, and that the advisor names the right call in every case."""
+"""The benchmark of bottlenecks: what makes its rates invalid, and that the advisor names the right call in every case."""
 
 from __future__ import annotations
 
