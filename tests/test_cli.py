@@ -341,7 +341,7 @@ def test_interrupt_is_130_and_leaves_nothing(tmp_path):
 
 SCRIPT = """import sys, time
 import tensorflow as tf
-slow = lambda x: tf.reduce_sum(tf.random.uniform([200, 200]) @ tf.random.uniform([200, 200])) + tf.cast(x, tf.float32)
+slow = lambda x: tf.reduce_sum(tf.random.uniform([400, 400]) @ tf.random.uniform([400, 400])) + tf.cast(x, tf.float32)
 print(sys.argv[1:])
 dataset = tf.data.Dataset.range(100_000).map(slow).batch(8)
 seen = []
