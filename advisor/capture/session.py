@@ -34,6 +34,7 @@ from advisor.capture.request import CANNOT_WRITE, Progress, SessionRequest
 from advisor.capture.script_runner import prepare, run
 from advisor.capture.source_overlay import Overlay
 from advisor.capture.stop_script import StopScript, end_at_the_latest
+from advisor.capture.window.alone_reading import read_alone
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.profiler import Profiler
 from advisor.capture.window.python_sampler import sampler_for
@@ -44,7 +45,7 @@ from advisor.host.machine import describe_host
 from advisor.host.other_runs import other_runs
 from advisor.model.atomic_file import replacing
 from advisor.model.codec import decode_message, encode, encode_message
-from advisor.model.recording import Recording, ScriptExit
+from advisor.model.recording import AloneReading, Recording, ScriptExit
 from advisor.sandbox.redirect import install_in_h5py, install_in_tensorflow, redirect_if_told
 from advisor.sandbox.written import watch_writes
 
@@ -98,6 +99,9 @@ class Session:
             None if self._ceiling is None else self._ceiling.substitute,
         )
         self._consumption.on_epoch = self._recorder.state.epoch
+        self._alone: AloneReading | None = None
+        if request.reads_alone and request.ceiling_for is None:
+            self._monitor.script_end.on_stop = self._read_alone
         self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
         self._live = self._live_session(message.requests_fd)
 
@@ -179,6 +183,15 @@ class Session:
                 f"TensorFlow {getattr(tensorflow, '__version__', '(unknown version)')} could not be instrumented "
                 f"completely ({type(error).__name__}: {error})."
             )
+
+    def _read_alone(self) -> None:
+        """Read the pipeline without training. The script is stopped right after it, in this thread."""
+        track = self._monitor.leader
+        if track is None or track.thread_id != threading.get_ident():
+            return
+        self._report("reading", track.count, None)
+        with contextlib.suppress(Exception), self._consumption.unwatched():
+            self._alone = read_alone(track, self._recorder.calls(), self._monitor.buffer_levels())
 
     def _on_measured(self) -> None:
         self._write(ScriptExit("stopped"), goes_on=self._live is not None)
@@ -292,6 +305,7 @@ class Session:
             product=self._keras.models.product,
             python_samples=None if capture is None else capture.python_samples,
             ceiling_step_ns=self._ceiling_steps(),
+            read_alone=self._alone,
             unprofiled=self._monitor.unprofiled,
             is_seeded=is_seeded(self._request.start_seed),
             steps_queued_by=queueing_library(),

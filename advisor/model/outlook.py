@@ -82,10 +82,11 @@ class Headroom:
     """How fast the pipeline could go if the training did not hold it back."""
 
     element_ns: float
-    """Predicted time per element at the root with a consumer that takes no time and no core: the shortest step without a wait."""
+    """Time per element at the root with a consumer that takes no time and no core, the shortest step without a wait: predicted,
+    or read for a second."""
     low_ns: float
     high_ns: float
-    """The range of the prediction."""
+    """Its range."""
     step_ns: float
     """The present step."""
     limit: Limit
@@ -94,6 +95,8 @@ class Headroom:
     """The headroom as text for the report."""
     measured_ns: float | None = None
     """Mean time per element of the pipeline alone, measured with `--headroom`; None if it was not measured."""
+    read_ns: int | None = None
+    """How long the pipeline was read without training after the window, for `element_ns`; None if that is predicted."""
 
     @property
     def step_speedup(self) -> float:

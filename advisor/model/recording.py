@@ -278,6 +278,16 @@ class BufferLevels:
 
 
 @dataclass(frozen=True, slots=True)
+class AloneReading:
+    """What the pipeline delivered while it was read without training, for about a second after the window."""
+
+    elements: int
+    """Elements that were waited for, without those in buffers at its start."""
+    ns: int
+    """How long these took."""
+
+
+@dataclass(frozen=True, slots=True)
 class GapWaits:
     """How long steps of a consumer waited for their element where Python does not see it (Keras), from tf.data's gap times.
 
@@ -384,6 +394,8 @@ class Recording:
     """None if the pipelines call no Python function, or without a profile."""
     ceiling_step_ns: tuple[int, ...] = ()
     """Step times of the second run of `--ceiling`, in which the consumed dataset is its first batch, repeated."""
+    read_alone: AloneReading | None = None
+    """The pipeline without training, after the window; None if it was not read, or too few elements came."""
     alone_element_ns: float | None = None
     """Mean time per element of the second run of `--headroom`, in which the pipeline is read without training."""
     unprofiled: str = ""

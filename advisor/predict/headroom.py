@@ -5,8 +5,8 @@ In: an `Analysis` whose training does not wait for input, and its main pipeline.
 A pipeline that is fast enough is idle most of the time, so its rate in the profile is that of the training. What it could deliver
 follows from the demands of its iterators (`advisor.predict.demand`), with a consumer that takes elements without using them: a
 step on an accelerator, which takes no core. A training that computes on the same cores makes every element cost more than it
-would without it, by an amount that the profile does not show (docs/predictions.md), so the range is wide there, and
-`--headroom` measures instead.
+would without it, by an amount that the profile does not show (docs/predictions.md), so the range is wide there. If the pipeline
+was read for a second after the window, that rate is used instead. `--headroom` measures longer, in a run of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.graph.batch_size import rows_per_element
-from advisor.host.calibration.prediction import ALONE, OTHERS_KEEP, UNCERTAINTY
+from advisor.host.calibration.prediction import ALONE, OTHERS_KEEP, READ_ALONE, UNCERTAINTY
 from advisor.model.outlook import Headroom
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.recording import Usage
@@ -62,6 +62,11 @@ def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headr
     cheapest, dearest = (
         (1 - UNCERTAINTY.value, 1 + UNCERTAINTY.value) if has_consumer_elsewhere(analysis) else ALONE.value
     )
+    reading = recording.read_alone if recording is not None else None
+    if reading is not None:
+        likely_ns = fast_ns = slow_ns = reading.ns / reading.elements
+        cheapest, dearest = READ_ALONE.value
+        floor_ns = 0.0
     headroom = Headroom(
         element_ns=likely_ns,
         low_ns=max(floor_ns, min(fast_ns, likely_ns) * cheapest),
@@ -70,6 +75,7 @@ def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headr
         limit=without.limits()[0],
         sentence="",
         measured_ns=alone_ns,
+        read_ns=reading.ns if reading is not None else None,
     )
     return replace(headroom, sentence=_sentence(pipeline, headroom, verdict.is_input_bound))
 
@@ -98,7 +104,12 @@ def _sentence(pipeline: Pipeline, headroom: Headroom, is_input_bound: bool) -> s
         shortest_ns = min(
             headroom.high_ns, headroom.step_ns
         )  # the training does not wait, so its own rate is delivered
-        text = f"The input pipeline can deliver {_rate(pipeline, shortest_ns, 'at least ')} (predicted; --headroom measures it)"
+        how = (
+            "predicted; --headroom measures it"
+            if headroom.read_ns is None
+            else f"read for {format_ns(headroom.read_ns)} without training; --headroom measures longer"
+        )
+        text = f"The input pipeline can deliver {_rate(pipeline, shortest_ns, 'at least ')} ({how})"
     if is_input_bound:
         return f"{text}."
     if headroom.step_speedup < ON_THE_BRINK:

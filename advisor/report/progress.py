@@ -22,6 +22,7 @@ _WORDS = {
     "timing": "timing steps",
     "profiling": "profiling",
     "saving": "saving the profile",
+    "reading": "reading the pipeline without training",
     "finishing": "waiting for the script to end",
     "calibrating": "measuring this machine (once)",
     "multiplying": "timing the model's largest product in 32 and in 16 bit",

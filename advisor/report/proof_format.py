@@ -130,12 +130,15 @@ class Headroom(Object, frozen=True):
     """How fast the pipeline could go if the training did not hold it back. Times are in nanoseconds per element at the root."""
 
     element_ns: Amount | None
-    """Predicted time per element with a consumer that takes no time and no core: the shortest step without a wait."""
+    """Time per element with a consumer that takes no time and no core, the shortest step without a wait: predicted, or read for a
+    second."""
     low_ns: Amount | None
     high_ns: Amount | None
-    """The range of the prediction."""
+    """Its range."""
     measured_ns: Amount | None
     """Mean time per element of the pipeline alone, measured with `--headroom`; null if it was not measured."""
+    read_ns: Amount | None
+    """How long the pipeline was read without training after the window, for `element_ns`; null if that is predicted."""
     step_speedup: float | None
     """How much faster the training could become before it waits for input."""
     surest_speedup: float | None

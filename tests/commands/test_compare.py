@@ -112,12 +112,12 @@ for x in tf.data.Dataset.range(100_000).map(work):
 @pytest.mark.slow
 @pytest.mark.tensorflow
 def test_two_scripts_by_turns(tmp_path, capsys, monkeypatch):
-    """14 runs of a second or two each: the ratio of sleeps is found, arguments in one word."""
+    """Runs of a second or two each: the ratio of sleeps is found, arguments in one word."""
     (tmp_path / "train.py").write_text(SCRIPT)
     monkeypatch.chdir(tmp_path)
     data, err = compared(capsys, "--steps", "60", "--warmup", "20", "train.py 0.012", "train.py 0.004")
-    assert "run 7 times" in err
-    assert data["turns"] == 6
+    assert "run 4 to 9 times" in err
+    assert 3 <= data["turns"] <= 8
     assert data["verdict"] == "faster"
     assert 1.3 < data["step_time"]["low"] <= data["step_time"]["speedup"] <= data["step_time"]["high"] < 4
     assert data["before"]["target"] == "train.py 0.012"

@@ -117,6 +117,12 @@ ALONE = Constant(
     "of unknown origin. Beside the training, its data and code leave the processor's caches in each step.",
 )
 """Factors from the time per element beside a training on the same cores to the ends of the range for the pipeline alone."""
+READ_ALONE = Constant(
+    (0.7, 1.4),
+    "ratio",
+    "Chosen before it was measured: a second does not see what varies from minute to minute, nor what AUTOTUNE does then.",
+)
+"""Factors from the time per element in a second of reading to the ends of the range for the pipeline alone."""
 MOST_SPEEDUP = Constant(1000.0, "ratio", "If 99.9 % of a step is wait, the rest is too short to be measured.")
 """Maximum predicted speedup."""
 

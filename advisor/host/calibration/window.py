@@ -212,6 +212,25 @@ PROBE_SLACK_NS = Constant(
 """Delay of a sleeping thread that is not a wait for the GIL."""
 MIN_PROBES = Constant(3, "probes")
 
+# -- Reading the pipeline without training, after the window
+
+READ_ALONE_S = Constant(
+    1.0, "s", "Longer than the costs that come periodically; the analysis of every healthy script takes so much longer."
+)
+"""How long the pipeline is read."""
+READ_ALONE_MAX_S = Constant(3.0, "s")
+"""The same if few elements come."""
+READ_ALONE_ELEMENTS = Constant(5, "elements", "The mean of fewer depends on where in a batch or a file reading ended.")
+"""Minimum number of elements that were not in buffers."""
+READ_ALONE_MIN_S = Constant(0.3, "s")
+"""Shorter readings tell nothing."""
+READ_ALONE_BYTES = Constant(256 << 20, "bytes")
+"""If the buffers of the pipeline hold more, its data are not read a second time: for as long, there would be two of each."""
+READ_ALONE_WAIT_SHARE = Constant(
+    0.1, "share", "A training that waits more is input-bound, and its pipeline's rate is seen."
+)
+"""Share of the time of the latest steps spent waiting from which the pipeline is not read."""
+
 # -- Samples of Python functions
 
 SAMPLE_PAUSE_S = Constant(
