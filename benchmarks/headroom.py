@@ -6,9 +6,9 @@ In: `benchmarks/healthy/*.py` and `examples/tuned.py`, whose training does not w
 Out: per script the time per element as reported, with its range, how it was found (read for a second after the window, or
 predicted from the profile), the measured one, and the error; then the median of the errors.
 
-Both come from one command, `advisor analyze --headroom`: it analyses the training, then runs the script once more, holds it at its
-first element and reads its pipeline as fast as possible, without training; the mean time per element of the unprofiled stretch is
-the measurement.
+Both come from one command, `advisor analyze --headroom`: it analyses the training, then runs the script once more, holds it at
+its first element and reads its pipeline as fast as possible, without training; the mean time per element of the unprofiled
+stretch is the measurement.
 """
 
 from __future__ import annotations

@@ -118,10 +118,12 @@ def buffered_elements(proto: Any) -> float | None:  # noqa: ANN401
     root = proto.nodes.get(proto.output)
     if root is None or not root.num_elements:
         return None
-    return sum(
-        node.buffered_elements * root.num_elements / node.num_elements
-        for node in proto.nodes.values()
-        if node.num_elements and base_type(str(node.name)) not in SHUFFLES
+    return float(
+        sum(
+            node.buffered_elements * root.num_elements / node.num_elements
+            for node in proto.nodes.values()
+            if node.num_elements and base_type(str(node.name)) not in SHUFFLES
+        )
     )
 
 
