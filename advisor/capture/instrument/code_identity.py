@@ -33,6 +33,11 @@ def argument_identities(
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Describe the arguments of a call, except its input dataset and its name.
 
+    Args:
+        function: The function or method of tf.data as it is called, with the signature that binds the arguments.
+        args: Positional arguments, with the dataset first if the function is a method.
+        kwargs: Keyword arguments.
+
     Returns:
         (parameter -> description of its value, names of the parameters whose value is not the default). Datasets are
         described as `<dataset>`; `CallIdentity.inputs` identifies them.

@@ -90,7 +90,13 @@ def _depends_on(operations: Iterable[Any], is_start: Callable[[Any], bool]) -> s
 
 
 def calls_any(node: Any, bodies: Mapping[str, Any], wanted: frozenset[str]) -> bool:  # noqa: ANN401
-    """Return whether the node has one of the types, or calls a function (at any depth) that contains such a node."""
+    """Return whether the node has one of the types, or calls a function (at any depth) that contains such a node.
+
+    Args:
+        node: A node of a graph.
+        bodies: Name of a function of the graph's library -> its nodes.
+        wanted: Op types, such as `PyFunc`.
+    """
     return any(inner.op in wanted for inner in nodes_inside(node, bodies))
 
 

@@ -42,6 +42,14 @@ class AfterImport:
 
         Part of Python's import protocol. It is also called without a subsequent import, so the action runs only when the
         module is executed.
+
+        Args:
+            name: Full name of the module that is imported.
+            path: The `__path__` of its parent package; None for a top-level module.
+            target: The module to reload; None if none is reloaded.
+
+        Returns:
+            The spec; None if no action waits for the module, or if no other finder finds it.
         """
         if name not in self._actions:
             return None

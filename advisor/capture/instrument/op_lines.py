@@ -91,7 +91,14 @@ class OpLines:
 
 
 def code_line(file: str, line: int, function: str, via: int = 0) -> CodeLine:
-    """Return a line with its present text."""
+    """Return a line with its present text.
+
+    Args:
+        file: The file as Python names it in tracebacks.
+        line: Number of the line, from 1.
+        function: Name of the Python function that contains the line.
+        via: The line of the pipeline's own function that led there; 0 if the line is in that function itself.
+    """
     return CodeLine(file, line, function, linecache.getline(file, line).strip()[:MAX_TEXT], via)
 
 

@@ -21,7 +21,13 @@ class Patches:
         """(owner, name, previous value in its `__dict__`, new value), in order."""
 
     def set(self, owner: Any, name: str, value: Any) -> None:  # noqa: ANN401
-        """Replace `owner.name`, a class or module attribute."""
+        """Replace `owner.name`, a class or module attribute.
+
+        Args:
+            owner: The module or class that has the attribute.
+            name: Name of the attribute.
+            value: The replacement, usually a function that calls the original.
+        """
         before = vars(owner).get(name, _MISSING)
         setattr(owner, name, value)
         self._made.append((owner, name, before, vars(owner).get(name, value)))

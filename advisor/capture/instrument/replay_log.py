@@ -68,7 +68,16 @@ class ReplayLog:
     _last: Seeds = NO_SEEDS
 
     def begin(self, call_id: str, method: str, parent: str | None) -> Seeds:
-        """Record the start of a call and return the random state at that time."""
+        """Record the start of a call and return the random state at that time.
+
+        Args:
+            call_id: The id that the recorder gave the call.
+            method: Name of the tf.data method.
+            parent: Id of the call inside which it is made; None if it is made by a line of the script.
+
+        Returns:
+            The state that a replay restores before the call; NO_SEEDS if the log is closed or the advisor set the seed.
+        """
         if self.is_open and self.is_over():
             self.close()
         if not self.is_open:
