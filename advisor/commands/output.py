@@ -76,6 +76,11 @@ def emit_json(report: Report, json_path: str | None) -> None:
 def write_json(json_path: str | None, kind: FileKind, make: Callable[[], bytes]) -> None:
     """Write the result of `make` to `json_path`: a file of that kind, `-` for stdout, or None to write nothing.
 
+    Args:
+        json_path: The value of `--json`.
+        kind: What the file holds; an existing file is replaced only if it holds the same.
+        make: Returns the JSON; not called if nothing is written.
+
     Raises:
         AdvisorError: The file cannot be written, or the advisor did not write it.
     """
@@ -142,6 +147,11 @@ def check_fail_on(fail_on: Sequence[str], rules: Sequence[LoadedRule]) -> None:
 
 def check_rule_names(option: str, names: Sequence[str], known: Sequence[str]) -> None:
     """Check that every name is known.
+
+    Args:
+        option: The option that takes the names, for the message.
+        names: What the user passed.
+        known: Ids of the loaded rules, and other words that the option takes.
 
     Raises:
         UsageError: A name is unknown; the message suggests the closest known name.

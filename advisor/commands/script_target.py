@@ -43,7 +43,19 @@ class ScriptCommand(click.Command):
 
 
 def read_duration(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """Option callback that parses a duration such as `30`, `500ms` or `2min` to seconds."""
+    """Option callback that parses a duration such as `30`, `500ms` or `2min` to seconds.
+
+    Args:
+        ctx: The click context; not used.
+        param: The click parameter; not used.
+        value: The text of the option; None if it is not passed.
+
+    Returns:
+        Seconds; None if the option is not passed.
+
+    Raises:
+        BadParameter: The text is no duration.
+    """
     from advisor.model.units import parse_seconds
 
     try:
