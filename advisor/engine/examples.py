@@ -31,7 +31,13 @@ def failures(loaded: LoadedRule, rule_seconds: float = DEFAULT_RULE_SECONDS) -> 
 
 
 def check_example(loaded: LoadedRule, example: Example, rule_seconds: float = DEFAULT_RULE_SECONDS) -> Iterator[str]:
-    """Yield one sentence per deviation from the example."""
+    """Yield one sentence per deviation from the example.
+
+    Args:
+        loaded: The rule.
+        example: A pipeline with what the rule must say about it.
+        rule_seconds: Seconds after which the rule is stopped, which counts as a deviation.
+    """
     report = run_rules(example.pipeline.analysis, [loaded], Settings(rule_seconds=rule_seconds))
     for error in report.rule_errors:
         yield f"the rule failed: {error.message}"

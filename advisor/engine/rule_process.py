@@ -52,7 +52,16 @@ def try_loading(path: Path, seconds: float) -> None:
 
 
 def ask_apart(loaded: LoadedRule, analysis: Analysis, seconds: float) -> Answer:
-    """Evaluate the rule in the separate process."""
+    """Evaluate the rule in the separate process.
+
+    Args:
+        loaded: The rule, with the thresholds that the settings give it; the process loads its file again.
+        analysis: What the rule is asked about; it is pickled.
+        seconds: Seconds after which the rule is stopped.
+
+    Returns:
+        The rule's answer; if it failed or took too long, one that holds only the error.
+    """
     thresholds = {field.name: getattr(loaded.rule, field.name) for field in fields(loaded.rule)}
     reply = _ask(Job(loaded.path, seconds, tuple(sys.path), thresholds, analysis))
     return Answer(errors=(reply,)) if isinstance(reply, str) else reply
