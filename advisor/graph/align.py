@@ -67,6 +67,14 @@ def calls_of(forest: Forest, node: Node, index: Mapping[str, Call]) -> tuple[Cal
     """Return the recorded calls of one node, source first.
 
     Roots carry the name of their input and represent no call.
+
+    Args:
+        forest: The executed graph.
+        node: One of its nodes.
+        index: Dataset name -> call, from `index_calls`.
+
+    Returns:
+        The calls; several if the node fuses them, none if TensorFlow injected it.
     """
     if node.base in ("Root", "Model") or is_injected(forest, node):
         return ()

@@ -32,7 +32,13 @@ class IdleTime:
 
 
 def measure_idle_time(teams: Teams, forest: Forest, moments: Moments) -> IdleTime:
-    """Measure the idle time of the parallel nodes that the wait reaches."""
+    """Measure the idle time of the parallel nodes that the wait reaches.
+
+    Args:
+        teams: The teams of one pipeline, from `find_teams`.
+        forest: The executed graph, which tells the types of the nodes.
+        moments: The profiled window, cut where an activity of a thread begins or ends.
+    """
     waited: defaultdict[int, float] = defaultdict(float)
     busy: defaultdict[int, float] = defaultdict(float)
     useful = _leading_to_parallel_nodes(teams, forest)

@@ -316,7 +316,13 @@ def is_device_pipeline(forest: Forest, root: Node) -> bool:
 
 
 def attach(host_root: Node, device_root: Node, forest: Forest) -> None:
-    """Attach a host pipeline to the generator of the device pipeline that it feeds, so that both form one graph."""
+    """Attach a host pipeline to the generator of the device pipeline that it feeds, so that both form one graph.
+
+    Args:
+        host_root: Root of the pipeline that runs on the host.
+        device_root: Root of the pipeline on the device; one of its nodes is a `Generator`.
+        forest: The graph that holds both; it is changed, and the host's nodes join the device's pipeline.
+    """
     generator = next(node for node in forest.upstream(device_root) if node.base == "Generator")
     forest.graph.add_edge(host_root.index, generator.index)
     for node in forest.upstream(host_root):

@@ -56,7 +56,13 @@ class Teams:
 
 
 def find_teams(activities: Sequence[Activity], forest: Forest, root: int) -> Teams:
-    """Find the teams that the wait of the consumer of `root` can reach."""
+    """Find the teams that the wait of the consumer of `root` can reach.
+
+    Args:
+        activities: What a thread can be doing; the index of an activity is its code in the moments.
+        forest: The executed graph.
+        root: `Node.index` of the root.
+    """
     members: dict[int, dict[Place, list[int]]] = {}
     executors: dict[int, list[int]] = {}
     for code, activity in enumerate(activities):

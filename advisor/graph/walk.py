@@ -54,6 +54,11 @@ def work_for(block: Block, teams: Teams, arrival: Arrival) -> Work:
     """Find the moments of an arrival at which its node has threads at work.
 
     There are none for a node that the walk has already passed, which happens only in damaged files.
+
+    Args:
+        block: A block of moments.
+        teams: The teams of the pipeline's wait.
+        arrival: Time that arrives at a place; its moments are those of the block.
     """
     node = arrival.place.node
     if node in arrival.above or node not in teams.by_node:
