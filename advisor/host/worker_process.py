@@ -55,6 +55,11 @@ class WorkerProcess:
     def ask(self, work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Call a function of a module in the process. One thread may ask at a time, and any may close.
 
+        Args:
+            work: A function that the process can import by its name.
+            *args: Its positional arguments, which must be picklable.
+            **kwargs: Its keyword arguments, which must be picklable.
+
         Returns:
             What the function returns. What it raises is raised here, too.
 
