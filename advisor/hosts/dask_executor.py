@@ -111,7 +111,17 @@ class DaskExecutor(HostExecutor):
     def submit_with(
         self, resources: Mapping[str, float], fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Future[T]:
-        """Run a function on a worker that has the resources left."""
+        """Run a function on a worker that has the resources left.
+
+        Args:
+            resources: Dask resource -> amount that the call takes from its worker until it ends; empty: any worker runs it.
+            fn: A function that the workers can import by its name.
+            *args: Its positional arguments, which must be picklable.
+            **kwargs: Its keyword arguments, which must be picklable.
+
+        Returns:
+            A future that raises what the function raised, `WorkerLost` or `EngineLost`.
+        """
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()
         with self._lock:

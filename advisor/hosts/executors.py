@@ -50,7 +50,13 @@ class HostExecutor(Executor):
 
     @abstractmethod
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """Run a function on a worker."""
+        """Run a function on a worker.
+
+        Args:
+            fn: A function that the workers can import by its name.
+            *args: Its positional arguments, which must be picklable.
+            **kwargs: Its keyword arguments, which must be picklable.
+        """
         raise NotImplementedError
 
     def reading(self, num_bytes: int) -> HostExecutor:
