@@ -57,7 +57,13 @@ def shown(
 
 
 def lines_of(console: Console, run: WatchedRun, every_s: float) -> Show:
-    """Return what shows the run as lines: one now and then, and one for each change."""
+    """Return what shows the run as lines: one now and then, and one for each change.
+
+    Args:
+        console: Where the lines are printed.
+        run: The run; its figures are read when a line is due.
+        every_s: Least number of seconds between two lines that report no change.
+    """
     throttle = Throttle(every_s)
     throttle.is_due()
 
