@@ -67,6 +67,14 @@ def check_output(option: str, path: Path, kind: FileKind | Callable[[Path], bool
 def output_file(option: str, path: Path, kind: FileKind | Callable[[Path], bool]) -> Iterator[BinaryIO]:
     """Open a file that replaces `path` when the block ends. For a link, its target is replaced.
 
+    Args:
+        option: The option that names the file, for the message.
+        path: The file; it need not exist.
+        kind: As for `check_output`.
+
+    Yields:
+        The new file, opened for writing bytes; `path` is unchanged until the block ends.
+
     Raises:
         AdvisorError: As for `check_output`, or the file cannot be written.
     """
@@ -78,6 +86,12 @@ def output_file(option: str, path: Path, kind: FileKind | Callable[[Path], bool]
 
 def write_output(option: str, path: Path, kind: FileKind | Callable[[Path], bool], data: bytes) -> None:
     """Write `data` to `path`.
+
+    Args:
+        option: The option that names the file, for the message.
+        path: The file; it need not exist.
+        kind: As for `check_output`.
+        data: The whole content.
 
     Raises:
         AdvisorError: As for `output_file`.

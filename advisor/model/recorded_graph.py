@@ -91,6 +91,11 @@ class RecordedGraph:
         """Return whether every path from `call` to a call that consumes it leads through one of `stops`, or ends there.
 
         For one stop, this asks whether it dominates `downstream`; caches in both branches of a `zip` do so only together.
+
+        Args:
+            call: Where the paths start.
+            downstream: Where they end.
+            stops: Ids of calls.
         """
         if downstream.id in stops:
             return True

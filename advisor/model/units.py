@@ -81,7 +81,13 @@ def format_ratio(ratio: float) -> str:
 
 
 def format_range(value: float, low: float, high: float) -> str:
-    """Format a speedup with its range: `3.1x (2.4x to 3.6x)`."""
+    """Format a speedup with its range: `3.1x (2.4x to 3.6x)`.
+
+    Args:
+        value: The speedup, new speed by old: 1 is no change.
+        low: Its lower bound.
+        high: Its upper bound.
+    """
     return f"{format_ratio(value)} ({format_ratio(low)} to {format_ratio(high)})"
 
 
@@ -126,7 +132,13 @@ def format_value(value: float, unit: str) -> str:
 
 
 def format_bar(share: float, width: int, full: str = "#") -> str:
-    """Draw a bar of at most `width` characters for a share (0 to 1); a share above 0 has at least one character."""
+    """Draw a bar of at most `width` characters for a share (0 to 1); a share above 0 has at least one character.
+
+    Args:
+        share: The share; values above 1 count as 1, and NaN as 0.
+        width: Length of a full bar in characters.
+        full: The character of which the bar is made.
+    """
     if not math.isfinite(share) or share <= 0:
         return ""
     return full * max(1, round(min(share, 1.0) * width))
