@@ -57,7 +57,13 @@ def decided(movability: Movability, measured: ServiceMeasurement) -> Movability:
 
 
 def sentence_of(movability: Movability, sizing: Sizing | None, proof: ServiceProof | None = None) -> str:
-    """Return the first sentence of the report."""
+    """Return the first sentence of the report.
+
+    Args:
+        movability: Whether the pipeline can move to workers.
+        sizing: How many workers the training needs; None if that was not computed.
+        proof: The proof with a running service; None if the user named none.
+    """
     if proof is not None and movability.verdict != REFUSED:
         return f"{movability.sentence} {proof.sentence}"
     if movability.verdict == REFUSED or sizing is None:
@@ -66,7 +72,14 @@ def sentence_of(movability: Movability, sizing: Sizing | None, proof: ServicePro
 
 
 def why_not_written(movability: Movability, sizing: Sizing | None, diff: str, proof: ServiceProof | None = None) -> str:
-    """Return why --write must not change the script, in one sentence; empty if it may."""
+    """Return why --write must not change the script, in one sentence; empty if it may.
+
+    Args:
+        movability: Whether the pipeline can move to workers.
+        sizing: How many workers the training needs; None if that was not computed.
+        diff: The unified diff of the script; empty if the change cannot be expressed.
+        proof: The proof with a running service, which then decides instead of the sizing; None if the user named none.
+    """
     if movability.verdict == REFUSED:
         return "Nothing was written, because the pipeline cannot move to workers."
     if movability.verdict == UNDECIDED:

@@ -50,6 +50,11 @@ class Deployment:
 def deployment_of(analysis: Analysis, sizing: Sizing | None, worker_cores: float | None = None) -> Deployment:
     """Return the deployment for a script and the number of workers that it needs.
 
+    Args:
+        analysis: The run, which names the versions of Python and TensorFlow and the folders of the data.
+        sizing: The number of workers, one if it is unknown; None if it was not computed.
+        worker_cores: Cores of a worker; None: those of the sizing, or else as many as the host of the run has.
+
     Raises:
         AdvisorError: The version of TensorFlow is unknown or no release, so that no image can be pinned to it.
     """

@@ -153,7 +153,13 @@ def _reads_once(analysis: Analysis) -> bool:
 
 
 def is_read_by(analysis: Analysis, first: Call, last: Call) -> bool:
-    """Whether only `last` and what follows it read the elements of `first` and of the calls between them, as recorded."""
+    """Whether only `last` and what follows it read the elements of `first` and of the calls between them, as recorded.
+
+    Args:
+        analysis: The run.
+        first: The first call of the stretch; all others are downstream of it.
+        last: The last call of the stretch; it may be read by anything.
+    """
     graph, recording = graph_of(analysis), analysis.recording
     inner = {first.id, *(call.id for call in graph.path(first, last) or ())} - {last.id}
     later = {last.id, *graph.downstream(last)}

@@ -137,7 +137,13 @@ def _writes_cache(call: Call) -> bool:
 
 
 def conditions_of(call: Call, is_endless: bool, policy: str) -> Iterator[str]:
-    """Yield what the call does on several workers that it does not do in one process, as clauses."""
+    """Yield what the call does on several workers that it does not do in one process, as clauses.
+
+    Args:
+        call: The call that moves to the workers.
+        is_endless: Whether its input never ends, so that no pass ends with an incomplete batch.
+        policy: How the data is shared: `dynamic` (each element once over all workers) or `off` (all elements from each worker).
+    """
     if policy == OFF:
         return
     if call.method in BATCHES and not is_endless:
