@@ -76,7 +76,13 @@ def moves_after_batch(analysis: Analysis, call: Call, batched: Call) -> tuple[Ed
 
 
 def takes_equal_elements(analysis: Analysis, call: Call, batched: Call) -> bool:
-    """Return whether the elements that a `map` takes can be batched before it, whatever its function does."""
+    """Return whether the elements that a `map` takes can be batched before it, whatever its function does.
+
+    Args:
+        analysis: The run.
+        call: The `map`.
+        batched: The `batch` or `padded_batch` after it.
+    """
     if call.nested_in is not None and (call.function is None or call.function.uses_enclosing):
         return False
     if call.arguments.get("deterministic") is False or not _has_equal_elements(analysis, call):
@@ -127,6 +133,11 @@ def edits_to_batch_first(analysis: Analysis, call: Call, batched: Call) -> tuple
     A `padded_batch` that pads nothing is a `batch`. It is moved as it is, unless its arguments describe the results of the `map`.
     One that pads moves only before an element-wise function that makes padding of padding.
     A `map` at the end of the function of an `interleave` or `flat_map` is moved out of it: these pass elements on as they are.
+
+    Args:
+        analysis: The run.
+        call: The `map`.
+        batched: The call after it; any but a `batch` or `padded_batch` gives None.
     """
     if batched.nested_in is not None or not _is_at_the_end(analysis, call, batched):
         return None
@@ -143,6 +154,11 @@ def moves_after_padding(analysis: Analysis, call: Call, batched: Call) -> tuple[
     """Return the edits that move a `map` after a `padded_batch` which pads nothing there; None if it cannot be moved.
 
     If the arguments of the `padded_batch` describe the results of the `map`, a `batch` takes its place.
+
+    Args:
+        analysis: The run.
+        call: The `map`.
+        batched: The `padded_batch` after it.
     """
     if batched.arguments.get("padded_shapes") is None and batched.arguments.get("padding_values") is None:
         return (MoveAfter(call.id, batched.id),)
@@ -261,6 +277,14 @@ def vectorized_bytes(
 
     Each parallel call holds a batch of inputs and `_HELD_OUTPUTS` of results. A shuffle in between holds the inputs of the map
     instead of its results.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline, which knows the sizes of elements.
+        iterator: The iterator that runs the map; its number of parallel calls counts.
+        call: The `map`.
+        batched: The `batch` or `padded_batch` after it.
+        size: Elements per batch.
     """
     chain = linear_chain(analysis, call)
     before = element_bytes(pipeline, chain[1]) if len(chain) > 1 else None

@@ -17,13 +17,24 @@ _KEEPING_COUNT = ("map", "prefetch", "with_options", "shuffle", "enumerate")
 
 
 def leaves_early(analysis: Analysis, pipeline: Pipeline, consumed: Call) -> bool:
-    """Whether the consumer leaves epochs before their end; an incomplete cache is discarded each time."""
+    """Whether the consumer leaves epochs before their end; an incomplete cache is discarded each time.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline that the consumer reads.
+        consumed: The call whose dataset the consumer reads; its cardinality is the length of an epoch.
+    """
     steps, whole = steps_per_epoch(analysis, pipeline), consumed.cardinality or 0
     return steps is not None and whole > 0 and steps < WHOLE_EPOCH_SHARE.value * whole
 
 
 def is_cut(call: Call, below: Sequence[Call]) -> bool:
-    """Whether a downstream call takes only a part of the elements of `call`, so that a cache is never completed."""
+    """Whether a downstream call takes only a part of the elements of `call`, so that a cache is never completed.
+
+    Args:
+        call: The call after which a cache would be.
+        below: The calls between it and the consumer, which is where a `take` or a `zip` cuts.
+    """
     fed = {call.id, *(other.id for other in below)}
     by_id = {other.id: other for other in (call, *below)}
     for other in below:

@@ -50,7 +50,12 @@ def movable_cache(analysis: Analysis, chain: Sequence[Call], place: Call) -> Cal
 
 
 def is_held_twice(analysis: Analysis, place: Call) -> bool:
-    """Return whether a cache in memory upstream of a place holds the same elements as one at this place would."""
+    """Return whether a cache in memory upstream of a place holds the same elements as one at this place would.
+
+    Args:
+        analysis: The run.
+        place: The call after which another cache would be.
+    """
     existing = _existing(analysis, place)
     if existing is None or existing.arguments.get("filename"):
         return False

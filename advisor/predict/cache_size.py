@@ -64,6 +64,11 @@ def elements_per_epoch(analysis: Analysis, pipeline: Pipeline, call: Call) -> in
     In this order: its cardinality, or the number of elements of a generator that yields equally many in every pass; the same of
     an upstream call, scaled by the ratio of their elements in the window; the number of elements in finished epochs (an upper
     bound); the number of records that fit into the files that are read.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline, which knows the numbers of elements in the window.
+        call: One of its calls.
     """
     for other in _steadily_feeding(analysis, call):
         count = _count_of(analysis, other)

@@ -175,7 +175,13 @@ def is_read_again(analysis: Analysis, pipeline: Pipeline, call: Call | None = No
 
 
 def is_repeated_downstream(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
-    """Return whether a `repeat` between `call` and the consumer reads it for more than one epoch."""
+    """Return whether a `repeat` between `call` and the consumer reads it for more than one epoch.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline.
+        call: One of its calls.
+    """
     return any(
         other.method == "repeat" and other.arguments.get("count") != 1
         for other in downstream_calls(analysis, pipeline, call)
@@ -183,7 +189,16 @@ def is_repeated_downstream(analysis: Analysis, pipeline: Pipeline, call: Call) -
 
 
 def downstream_calls(analysis: Analysis, pipeline: Pipeline, call: Call) -> tuple[Call, ...]:
-    """Return the calls between `call` (exclusive) and the consumer, nearest to the consumer first."""
+    """Return the calls between `call` (exclusive) and the consumer, nearest to the consumer first.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline, which tells what the consumer reads.
+        call: A call upstream of the consumer.
+
+    Returns:
+        The calls; none if it cannot be determined what the consumer reads.
+    """
     consumed = consumed_call(analysis, pipeline)
     chain = upstream_calls(analysis, consumed) if consumed else ()
     downstream = graph_of(analysis).downstream(call)
@@ -197,6 +212,11 @@ def is_cached_downstream(analysis: Analysis, pipeline: Pipeline, call: Call) -> 
 
     Where the elements reach the consumer on several ways (the branches of a `zip`), each of them must lead through a cache. For a
     call made inside a function, the transformation with that function is checked.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline.
+        call: A call of it, possibly one inside a function.
     """
     by_id = {other.id: other for other in analysis.calls}
     while (outer := by_id.get(call.nested_in or call.made_by or "")) is not None:
@@ -214,6 +234,14 @@ def saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, 
     """Return the share of each iterator's work that storing the elements of `call` would save, by iterator id.
 
     Caches upstream are ignored, because this is used for existing caches that have no effect.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline, whose iterators the result names.
+        call: The call after which the cache is.
+
+    Returns:
+        Iterator id -> share, 0 to 1.
     """
     feeding = upstream_calls(analysis, call)
     ids = {inner.id for other in feeding for inner in (other, *nested_calls(analysis, other))}
@@ -221,7 +249,16 @@ def saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, 
 
 
 def newly_saved_work(analysis: Analysis, pipeline: Pipeline, call: Call) -> dict[str, float]:
-    """Return what `saved_work` does, without the work that caches upstream of `call` save already."""
+    """Return what `saved_work` does, without the work that caches upstream of `call` save already.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline, whose iterators the result names.
+        call: The call after which a cache would be.
+
+    Returns:
+        Iterator id -> share, 0 to 1.
+    """
     return _saved(analysis, pipeline, list(upstream_calls(analysis, call)))
 
 

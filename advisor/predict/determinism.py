@@ -123,7 +123,13 @@ def reason_against_function(analysis: Analysis, call: Call, function: FunctionFa
 
 
 def assumptions_of_function(analysis: Analysis, call: Call, function: FunctionFacts) -> tuple[str, ...]:
-    """Return the assumptions of a cache after `call` if it applied another function; see `cache_assumptions`."""
+    """Return the assumptions of a cache after `call` if it applied another function; see `cache_assumptions`.
+
+    Args:
+        analysis: The run.
+        call: The call after which the cache would be.
+        function: Facts about the other function, such as the first half of a split one.
+    """
     graph = graph_of(analysis)
     return tuple(
         Observations(analysis.recording).assumptions(replace(call, function=function), graph.lineage.upstream(call.id))

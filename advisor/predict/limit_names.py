@@ -14,7 +14,12 @@ _NAMES = {
 
 
 def name_of_limit(pipeline: Pipeline, limit: Limit) -> str:
-    """Return the beginning of a clause, such as `the cores are` or `map (as ParallelMapV2) is`."""
+    """Return the beginning of a clause, such as `the cores are` or `map (as ParallelMapV2) is`.
+
+    Args:
+        pipeline: The pipeline to which the iterator of the limit belongs.
+        limit: What bounds the step time: an iterator, or a resource of the machine.
+    """
     if limit.iterator_id is None:
         return _NAMES[limit.resource]
     iterator = pipeline.iterator(limit.iterator_id)

@@ -34,7 +34,12 @@ class MachineCosts:
     """Names of the costs above that are built in."""
 
     def mark(self, prediction: Prediction, *names: str) -> Prediction:
-        """Return the prediction with the costs among `names` that it was computed with although they are built in."""
+        """Return the prediction with the costs among `names` that it was computed with although they are built in.
+
+        Args:
+            prediction: A prediction; marks that it has already stay.
+            *names: Names of fields of this class that it was computed with.
+        """
         marks = dict.fromkeys((*prediction.uncalibrated, *(name for name in names if name in self.uncalibrated)))
         return replace(prediction, uncalibrated=tuple(marks))
 

@@ -73,7 +73,19 @@ def predict_from(
     work_factors: Mapping[str, float] = UNCHANGED,
     added_ns: float = 0.0,
 ) -> Prediction | None:
-    """Predict like `predict_speedup`, with the demands of the pipeline already computed."""
+    """Predict like `predict_speedup`, with the demands of the pipeline already computed.
+
+    Args:
+        measured: The demands of the pipeline, without change.
+        analysis: The run.
+        pipeline: The pipeline of these demands, corrected by `unprofiled`.
+        cost_factors: Iterator id -> factor for the time that others wait for it, 0 (free) to 1 (unchanged, the default).
+        work_factors: Iterator id -> factor for its work, 0 to 1 (unchanged, the default).
+        added_ns: Additional cost per step in the consumer's thread, in nanoseconds.
+
+    Returns:
+        The prediction; None if the consumer did not wait, or no iterator is to blame.
+    """
     blamed = sum(it.blame_share for it in pipeline.iterators)
     if pipeline.wait_ns <= 0 or blamed <= 0:
         return None

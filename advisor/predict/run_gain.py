@@ -28,7 +28,12 @@ _EXAMPLES = (2, 10)
 
 
 def with_run_gains(analysis: Analysis, findings: Sequence[Finding]) -> list[Finding]:
-    """Return the findings with their effect on a whole run of the main pipeline."""
+    """Return the findings with their effect on a whole run of the main pipeline.
+
+    Args:
+        analysis: The run; without a main pipeline, the findings stay as they are.
+        findings: Findings with predictions of the step time.
+    """
     pipeline = analysis.main
     if pipeline is None:
         return list(findings)

@@ -138,7 +138,13 @@ def _with_fix(
 
 
 def split_edit(kind: type[E], call: Call, halves: Halves) -> E:
-    """Return the edit that writes these halves of the function of a call."""
+    """Return the edit that writes these halves of the function of a call.
+
+    Args:
+        kind: `SplitMap` or `SplitFlatMap`, or another edit with the same fields.
+        call: The call whose function is split.
+        halves: Names and texts of both functions.
+    """
     texts = halves.texts
     return kind(
         call.id,
@@ -154,7 +160,12 @@ def split_edit(kind: type[E], call: Call, halves: Halves) -> E:
 
 
 def facts_of_first(function: FunctionFacts, halves: Halves) -> FunctionFacts:
-    """Return what is known about the first half: its ops, and all resources of the function if it may read one of them."""
+    """Return what is known about the first half: its ops, and all resources of the function if it may read one of them.
+
+    Args:
+        function: The facts about the whole function.
+        halves: The split, which counts the ops of the first half.
+    """
     ops = halves.ops
     reads = any(op in RESOURCE_READERS for op in ops)
     return replace(

@@ -57,13 +57,27 @@ def compile_edit(analysis: Analysis, name: str, value: Value, is_given: bool = F
 
 
 def policy_edit(analysis: Analysis, policy: str) -> SetPolicy | None:
-    """The call that sets Keras' policy in the script; None for a module, whose file is unknown."""
+    """The call that sets Keras' policy in the script; None for a module, whose file is unknown.
+
+    Args:
+        analysis: The run.
+        policy: Name of a Keras dtype policy, such as `mixed_float16`.
+    """
     script = main_script(analysis)
     return None if script is None else SetPolicy(script, policy)
 
 
 def function_edit(analysis: Analysis, name: str, value: bool) -> SetFunctionArgument | None:
-    """The change of an argument of the `tf.function` that was traced or compiled most often, in the file of the training loop."""
+    """The change of an argument of the `tf.function` that was traced or compiled most often, in the file of the training loop.
+
+    Args:
+        analysis: The run.
+        name: Parameter of `tf.function`, such as `reduce_retracing`.
+        value: Its new value.
+
+    Returns:
+        The edit; None if the file of the loop or the name of the function is unknown.
+    """
     site, facts = step_site(analysis), analysis.device
     if site is None or facts is None or not facts.compiled_names or not facts.compiled_names[0].isidentifier():
         return None
@@ -106,7 +120,13 @@ def decorated_edit(analysis: Analysis) -> DecorateFunction | None:
 
 
 def batch_edit(analysis: Analysis, call: Call | None, size: int) -> SetBatchSize | None:
-    """The change of a batch size; None if other datasets are made by the same text, or a library makes the call."""
+    """The change of a batch size; None if other datasets are made by the same text, or a library makes the call.
+
+    Args:
+        analysis: The run.
+        call: The `batch`; None if it is unknown.
+        size: The new number of elements per batch.
+    """
     if call is None or call.site is None or call.library is not None or call.made_by is not None:
         return None
     is_shared = bool(siblings_of(call, {other.id: other for other in analysis.calls}))

@@ -62,6 +62,10 @@ def copies_of(pipeline: Pipeline, iterator: Iterator) -> tuple[Iterator, ...]:
     """Return the iterators that run the calls of `iterator` as it does, itself among them.
 
     A dataset that is used twice runs as several iterators; what its call costs is the sum.
+
+    Args:
+        pipeline: The executed pipeline.
+        iterator: One of its iterators; an iterator without calls has no copies.
     """
     calls = {call.id for call in iterator.calls}
     return tuple(
@@ -72,12 +76,28 @@ def copies_of(pipeline: Pipeline, iterator: Iterator) -> tuple[Iterator, ...]:
 
 
 def wait_share_of(pipeline: Pipeline, call: Call) -> float:
-    """Return the share of the wait that a call causes: a dataset that is used twice runs as several iterators."""
+    """Return the share of the wait that a call causes: a dataset that is used twice runs as several iterators.
+
+    Args:
+        pipeline: The executed pipeline.
+        call: One of its calls.
+
+    Returns:
+        The share, 0 to 1; 0 if no iterator represents the call.
+    """
     return sum(it.blame_share for it in iterators_of_call(pipeline, call))
 
 
 def share_of_wait(pipeline: Pipeline, iterator: Iterator) -> float:
-    """Return the share of the wait that an iterator causes together with its copies."""
+    """Return the share of the wait that an iterator causes together with its copies.
+
+    Args:
+        pipeline: The executed pipeline.
+        iterator: One of its iterators.
+
+    Returns:
+        The share, 0 to 1.
+    """
     return sum(it.blame_share for it in copies_of(pipeline, iterator))
 
 
@@ -134,7 +154,14 @@ def nested_calls(analysis: Analysis, call: Call) -> tuple[Call, ...]:
 
 
 def iterators_inside(analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call) -> list[Iterator]:
-    """Return the iterator of an `interleave` call and the iterators of the datasets that it opens, without its input."""
+    """Return the iterator of an `interleave` call and the iterators of the datasets that it opens, without its input.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline.
+        iterator: The iterator of the `interleave`, or a copy of it.
+        call: The `interleave` call that it runs.
+    """
     outer = {other.id for other in upstream_calls(analysis, call) if other.id != call.id}
     inside = [it for it in pipeline.upstream(iterator) if not outer.intersection(other.id for other in it.calls)]
     return [iterator, *inside]

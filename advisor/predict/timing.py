@@ -29,6 +29,13 @@ def with_timing(analysis: Analysis, fix: Fix) -> Fix:
     """The fix with what it assumes about time, so that it is tried only if its rule is asked for by name.
 
     Its safety is that of all datasets that the changed text makes.
+
+    Args:
+        analysis: The run, which knows what functions read and which datasets share a text.
+        fix: A fix that makes calls parallel, runs them ahead of time, or moves work between threads.
+
+    Returns:
+        The same object if nothing has to be assumed.
     """
     calls = tuple(_edited_calls(analysis, fix.edits))
     parallel = tuple(_edited_calls(analysis, (edit for edit in fix.edits if _is_parallel(edit))))
