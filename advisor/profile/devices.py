@@ -212,7 +212,13 @@ class _DeviceDecoder:
 
 
 def sane_times(offset: Picoseconds, duration: Picoseconds, zero_ps: int) -> tuple[Picoseconds, Picoseconds]:
-    """Return starts and durations of events in ps, limited to the range from 0 to `MAX_PS`."""
+    """Return starts and durations of events in ps, limited to the range from 0 to `MAX_PS`.
+
+    Args:
+        offset: Starts relative to the line, one per event.
+        duration: Durations, one per event; negative ones become 0.
+        zero_ps: Start of the line on the profile's clock, in ps; damaged files have any number.
+    """
     zero = min(max(zero_ps, -MAX_PS), MAX_PS)
     start = np.clip(offset, -2 * MAX_PS, 2 * MAX_PS) + zero
     return np.clip(start, 0, MAX_PS), np.clip(duration, 0, MAX_PS)

@@ -52,7 +52,16 @@ class NameClasses:
     def of(
         self, events: EventColumns, encoded: Sequence[bytes], rows: Ints
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int32], Ints, Ints]:
-        """Return (kind, label, number of the key's stat, number of the link's stat) of the events in `rows`."""
+        """Return (kind, label, number of the key's stat, number of the link's stat) of the events in `rows`.
+
+        Args:
+            events: All events of a batch.
+            encoded: The same events as encoded messages, decoded again where the name is not sufficient.
+            rows: Rows of the wanted events, in both.
+
+        Returns:
+            Four columns of the length of `rows`; NO_KIND and NO_STAT where there is none.
+        """
         place = self._places(events.metadata_id[rows])
         own = self._judge(encoded, rows, place)
         kind, label = self._kind[place], self._label[place]
