@@ -202,7 +202,13 @@ def measure_end_to_end(
 
 
 def time_run(request: CaptureRequest, on_progress: OnProgress, is_with_gaps: bool = False) -> RunSteps | None:
-    """Run the script once without the profiler, in a temporary run folder; None if its window has too few steps."""
+    """Run the script once without the profiler, in a temporary run folder; None if its window has too few steps.
+
+    Args:
+        request: How to run the script, and the window.
+        on_progress: Called with progress messages.
+        is_with_gaps: As in `steps_of`.
+    """
     return steps_of(record_run(request, on_progress), is_with_gaps, request.warmup)
 
 

@@ -43,7 +43,14 @@ class Session(Protocol):
     def compare_numbers(
         self, edits: tuple[Edit, ...], numbered: tuple[Edit, ...], step_ns: int, seconds: float
     ) -> NumbersCompared:
-        """Compare the pipeline with AUTOTUNE and the one with numbers, both feeding imagined steps."""
+        """Compare the pipeline with AUTOTUNE and the one with numbers, both feeding imagined steps.
+
+        Args:
+            edits: All edits, with AUTOTUNE.
+            numbered: The same edits with numbers.
+            step_ns: Length of an imagined step in nanoseconds.
+            seconds: Seconds for the whole comparison.
+        """
         ...
 
 

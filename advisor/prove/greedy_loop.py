@@ -261,7 +261,14 @@ def _try(session: Session, finding: Finding, state: _State, on_progress: Callabl
 
 
 def judged(finding: Finding, trial: Trial, is_asked: Callable[[Finding], bool], is_end_to_end: bool = False) -> Attempt:
-    """Return the attempt; it is kept if it is faster, and its effect on the data is decided or the user requested it."""
+    """Return the attempt; it is kept if it is faster, and its effect on the data is decided or the user requested it.
+
+    Args:
+        finding: The finding whose fix was tried.
+        trial: What the trial measured.
+        is_asked: Whether the user requested a fix by the name of its rule.
+        is_end_to_end: Whether the trial ran the whole script, not the pipeline alone.
+    """
     if trial.is_undecided and trial.verdict == FASTER and not is_asked(finding):
         note = f"{trial.note} Not applied automatically: --only {finding.rule} applies it.".strip()
         return Attempt(finding, replace(trial, note=note), is_kept=False, is_end_to_end=is_end_to_end)

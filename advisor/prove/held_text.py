@@ -86,13 +86,26 @@ class HeldText:
     def sample(
         self, seeding: str, run: int = 0, is_of_rows: bool = False, is_sequential: bool = False
     ) -> Stream | None:
-        """Return a stream of the open dataset; None if its elements have no rows."""
+        """Return a stream of the open dataset; None if its elements have no rows.
+
+        Args:
+            seeding: How random ops are seeded: one of `advisor.replay.seedings`.
+            run: A number not used before samples the dataset again; with a used one, the stream is the same.
+            is_of_rows: Whether to return the rows of its batches instead of its elements.
+            is_sequential: Whether random functions run one after the other, so that they draw their numbers in a fixed order.
+        """
         path = self._path()
         sampled = self._session.ask(Sample(path, seeding, run, is_of_rows, is_sequential), Sampled)
         return read_stream(path) if sampled.is_there else None
 
     def elements(self, seeding: str, first: int, count: int) -> tuple[list[list[Any]], bool]:
-        """Return the components of elements of the open dataset, and whether these are all that were wanted."""
+        """Return the components of elements of the open dataset, and whether these are all that were wanted.
+
+        Args:
+            seeding: How random ops are seeded: one of `advisor.replay.seedings`.
+            first: Number of the first element, from 0.
+            count: Number of elements; fewer are returned if they take more than `MOST_BYTES`.
+        """
         path = self._path()
         written = self._session.ask(WriteElements(path, seeding, first, count, MOST_BYTES), ElementsWritten)
         return read_elements(path), written.is_whole
@@ -146,5 +159,11 @@ class HeldDataset:
         return self._caches
 
     def elements(self, seeding: str, first: int, count: int) -> tuple[list[list[Any]], bool]:
-        """Return the components of elements of one pass, and whether these are all that were wanted."""
+        """Return the components of elements of one pass, and whether these are all that were wanted.
+
+        Args:
+            seeding: How random ops are seeded: one of `advisor.replay.seedings`.
+            first: Number of the first element, from 0.
+            count: Number of elements; fewer are returned if they take more than `MOST_BYTES`.
+        """
         return self._text.elements(seeding, first, count)

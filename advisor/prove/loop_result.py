@@ -77,7 +77,13 @@ def safety_of(findings: Sequence[Finding]) -> Safety:
 
 
 def interrupted(loop: LoopResult, when: str, why: Why = Why.INTERRUPTED_TRIALS) -> LoopResult:
-    """Return the result of a loop that Ctrl-C ended, with a note; one that was ended by it before is not changed."""
+    """Return the result of a loop that Ctrl-C ended, with a note; one that was ended by it before is not changed.
+
+    Args:
+        loop: What the loop found until then.
+        when: A clause for the note: `before all changes were tried`.
+        why: Why the loop ended, which decides the line `Next:`.
+    """
     if loop.is_interrupted:
         return loop
     note = f"{loop.stopped_because} Interrupted {when}, so nothing was written.".strip()

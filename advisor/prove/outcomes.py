@@ -148,7 +148,14 @@ class ProofFacts:
 
 
 def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: ProofFacts) -> Report:
-    """Return the report extended by fixes, comparison and proof."""
+    """Return the report extended by fixes, comparison and proof.
+
+    Args:
+        report: The report of the script before any change.
+        loop: The trials and the fixes that were kept.
+        whole: The comparison of whole runs of the script; None if only the pipeline was measured.
+        about: What else the proof says.
+    """
     report = with_results(report, loop)
     before, after = sides_of(loop.total, whole)
     if whole is None and about.waits[0] is not None:

@@ -180,6 +180,12 @@ class ProofSession:
     ) -> NumbersCompared:
         """Compare the pipeline with AUTOTUNE and the one with fixed numbers, both feeding imagined steps.
 
+        Args:
+            edits: All edits, with AUTOTUNE.
+            numbered: The same edits with numbers.
+            step_ns: Length of an imagined step in nanoseconds.
+            seconds: Seconds for the whole comparison.
+
         Raises:
             AdvisorError: They cannot be compared; the session continues, unless the pipeline hangs.
         """

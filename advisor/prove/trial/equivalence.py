@@ -170,6 +170,11 @@ def is_touched(recorder: Recorder, call_id: str, edits: Collection[Edit]) -> boo
     """Return whether an edit may affect what a call makes: it names the call, one upstream of it, or one in their functions.
 
     Options are those of the whole dataset, and what an edit names may be unknown: both count as touched.
+
+    Args:
+        recorder: A closed recorder.
+        call_id: The call that made the dataset.
+        edits: Edits with the call ids of this recorder.
     """
     if any(isinstance(edit, SetOption) for edit in edits):
         return True

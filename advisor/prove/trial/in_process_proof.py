@@ -54,7 +54,14 @@ class InProcessSession:
         claimed: Safety,
         predicted_memory_bytes: int | None = None,
     ) -> Trial:
-        """See `ProofSession.try_fix`."""
+        """See `ProofSession.try_fix`.
+
+        Args:
+            current: Edits already kept.
+            candidate: Edits to try, applied after the current ones.
+            claimed: The claimed effect of all these edits on the data.
+            predicted_memory_bytes: Additional memory predicted for the candidate; None if unknown.
+        """
         seconds = max(10.0, min(PROMPT_TRIAL_S.value, self._deadline - time.monotonic()))
         return self._runner.try_fix(current, candidate, claimed, predicted_memory_bytes, seconds)
 

@@ -44,7 +44,13 @@ class Observation(NamedTuple):
 
 
 def judge_counts(streams: ComparedStreams, before: Stream, after: Stream) -> Observation:
-    """Judge different numbers of elements: a change, unless the number is random, as after a random filter."""
+    """Judge different numbers of elements: a change, unless the number is random, as after a random filter.
+
+    Args:
+        streams: Both datasets; samples of the original with other seeds tell whether the number is random.
+        before: Elements of the original, with the script's own seeds.
+        after: Elements of the changed dataset, with the script's own seeds.
+    """
     other = streams.original(OTHER)
     counts = [len(stream.rows) for stream in (streams.original(TWIN), before, other)]
     total, share = sum(counts), 1 / (len(counts) + 1)
@@ -77,7 +83,16 @@ def judge_counts(streams: ComparedStreams, before: Stream, after: Stream) -> Obs
 def judge_components(
     streams: ComparedStreams, before: Stream, now: Stream, twin: Stream, after: Stream, other: Stream
 ) -> Observation:
-    """Judge the components one by one. `before` and `now` have the script's own seeds."""
+    """Judge the components one by one.
+
+    Args:
+        streams: Both datasets, and how they are sampled.
+        before: The original with the script's own seeds.
+        now: The changed dataset with the script's own seeds.
+        twin: The original with the seeds of a twin.
+        after: The changed dataset with the seeds of a twin.
+        other: The original with other seeds, which shows what is random.
+    """
     epochs, new_epochs = streams.passes.epochs_of(before), streams.passes.epochs_of(now)
     undecided = ""
     for component in range(len(twin.rows[0]) if twin.rows else 0):
@@ -111,7 +126,15 @@ def common_elements(one: Stream, two: Stream, drawn: Stream) -> Agreement:
     """Whether two parts of an epoch come from the same elements in another order.
 
     The first half of each must occur anywhere in the other. If the order is random, two parts must share as many elements as two
-    draws of the original do. `drawn` is a part of the original with other seeds.
+    draws of the original do.
+
+    Args:
+        one: A part of the original.
+        two: A part of what is compared with it, of about the same length.
+        drawn: A part of the original with other seeds.
+
+    Returns:
+        `UNDECIDED` if a loss of elements could remain unnoticed in parts of this length.
     """
     old, new = one.counted(), two.counted()
     if common_share(old, new) <= 0.5:
@@ -128,7 +151,17 @@ def common_elements(one: Stream, two: Stream, drawn: Stream) -> Agreement:
 
 
 def broken_dependence(one: Stream, two: Stream, new: Stream, is_complete: bool) -> str:
-    """Name two components that depend on each other in the original (`one`; `two` with other seeds) but not in `new`."""
+    """Name two components that depend on each other in the original but not in `new`.
+
+    Args:
+        one: The original.
+        two: The original with other seeds.
+        new: The changed dataset.
+        is_complete: Whether the streams are whole epochs, in which the original always has the same pairs of values.
+
+    Returns:
+        A clause that names both; empty if there are none.
+    """
     count = len(one.rows[0]) if one.rows else 0
     for first in range(min(count, _MAX_PAIRED)):
         for second in range(first + 1, min(count, _MAX_PAIRED)):

@@ -107,6 +107,11 @@ class ServicePipeline:
     def distributed(self, dataset: Any, address: str, compression: str | None = "AUTO") -> Any:  # noqa: ANN401
         """Return the dataset read through the dispatcher at `grpc://HOST:PORT`.
 
+        Args:
+            dataset: The dataset to run on the workers.
+            address: The dispatcher, as `grpc://HOST:PORT`.
+            compression: As in `tf.data.experimental.service.distribute`: `AUTO`, or None for uncompressed elements.
+
         Raises:
             WorkerRefuses: It cannot be registered there.
         """
@@ -201,7 +206,15 @@ class TimedDataset:
 
 
 def take(iterator: Iterable[Any], seconds: float, on_element: Callable[[], None] = lambda: None) -> tuple[int, float]:
-    """Take elements for some seconds, two at least; return their number and the time.
+    """Take elements for some seconds, two at least.
+
+    Args:
+        iterator: Where the elements come from.
+        seconds: Seconds after which no further element is taken; an element that takes longer is waited for.
+        on_element: Called after each element.
+
+    Returns:
+        (number of elements, seconds that they took).
 
     Raises:
         AdvisorError: There are none.

@@ -34,7 +34,13 @@ class SiblingDataset:
 
 
 def sibling_datasets(recorder: Recorder, call_id: str, edits: Sequence[Edit]) -> list[SiblingDataset]:
-    """Return the datasets other than that of `call_id` that the edits change, at most `MAX_SIBLINGS`."""
+    """Return the datasets other than that of `call_id` that the edits change, at most `MAX_SIBLINGS`.
+
+    Args:
+        recorder: A closed recorder.
+        call_id: The call that made the dataset under trial.
+        edits: Edits with the call ids of this recorder.
+    """
     own = upstream_ids(recorder, call_id)
     siblings = []
     for last in filter(None, map(recorder.call, leaf_datasets(recorder, call_id))):

@@ -75,8 +75,7 @@ class TrialRunner:
             is_text_edited: Whether the edits are meant for the source text, so that they affect all calls and all datasets that
                 the text creates; False if only the one dataset object is edited.
             lost: Ids of the calls after which a cache in memory is lost in every epoch, because the script makes the dataset
-                again. Such caches are left out of what is timed, as the training never reads them; the elements are compared
-                with them.
+                again. Such caches are compared, but left out of what is timed, as the training never reads them.
         """
         self._recorder, self._call_id, self._files, self._report = recorder, call_id, files, report
         self._is_text_edited, self._lost = is_text_edited, frozenset(lost)
@@ -97,7 +96,15 @@ class TrialRunner:
         predicted_memory_bytes: int | None,
         budget_s: float,
     ) -> Trial:
-        """See `ProofSession.try_fix`."""
+        """See `ProofSession.try_fix`.
+
+        Args:
+            current: Edits already kept.
+            candidate: Edits to try, applied after the current ones.
+            claimed: The claimed effect of all these edits on the data.
+            predicted_memory_bytes: Additional memory predicted for the candidate; None if unknown.
+            budget_s: Seconds for the whole trial.
+        """
         deadline = time.monotonic() + budget_s
         edits, current = self._spread((*current, *candidate)), self._spread(current)
         try:
@@ -208,6 +215,12 @@ class TrialRunner:
         self, edits: tuple[Edit, ...], numbered: tuple[Edit, ...], step_s: float, seconds: float
     ) -> NumbersCompared:
         """See `advisor.prove.trial.number_trial.compare_numbers`.
+
+        Args:
+            edits: All edits, with AUTOTUNE.
+            numbered: The same edits with numbers.
+            step_s: Seconds of the wait after each element, in place of a training step.
+            seconds: Seconds for all of it.
 
         Raises:
             CannotMeasure: They cannot be compared, or the script has caches, which would be filled twice.
