@@ -20,7 +20,12 @@ def is_dataset(value: Any) -> bool:  # noqa: ANN401
 
 
 def has_dataset(value: Any, depth: int) -> bool:  # noqa: ANN401
-    """Return whether a value is a dataset or a list, tuple or dictionary that contains one, up to `depth` levels deep."""
+    """Return whether a value is a dataset or a list, tuple or dictionary that contains one, up to `depth` levels deep.
+
+    Args:
+        value: Anything that a script may pass to a call or capture in a function.
+        depth: Levels of containers that are opened; 0: only the value itself counts.
+    """
     if is_dataset(value):
         return True
     if not depth:
@@ -48,12 +53,22 @@ def upstream_of(dataset: Any, stops: Container[int] = ()) -> list[Any]:  # noqa:
 
 
 def mark(dataset: Any, call_id: str) -> None:  # noqa: ANN401
-    """Set the id of the call (or link) that made a dataset."""
+    """Set the id of the call (or link) that made a dataset.
+
+    Args:
+        dataset: The dataset object; it is changed.
+        call_id: An id of the recording, or of a link that an edit adds (`inserted_id`).
+    """
     object.__setattr__(dataset, ID_ATTRIBUTE, call_id)
 
 
 def become(dataset: Any, other: Any) -> None:  # noqa: ANN401
-    """Turn a dataset under construction into a copy of another one."""
+    """Turn a dataset under construction into a copy of another one.
+
+    Args:
+        dataset: The object whose constructor is running; it is changed.
+        other: The finished dataset that it takes class and state from.
+    """
     object.__setattr__(dataset, "__class__", type(other))
     dataset.__dict__.clear()
     dataset.__dict__.update(other.__dict__)

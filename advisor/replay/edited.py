@@ -100,7 +100,12 @@ class EditedCalls:
 
 
 def inserted_id(edits: tuple[Edit, ...], number: int) -> str:
-    """Return the id of the call that the `InsertAfter` at index `number` adds. Later edits may refer to it."""
+    """Return the id of the call that the `InsertAfter` at index `number` adds. Later edits may refer to it.
+
+    Args:
+        edits: All edits, in order.
+        number: Index of the `InsertAfter`, from 0.
+    """
     return f"{edits[number].call_id}_added{number}"
 
 

@@ -137,7 +137,12 @@ def check_halves(
 
 
 def check_first(name: str, dataset: Any) -> None:  # noqa: ANN401
-    """Raise CannotSplit unless the function of the first half is known to compute the same every time."""
+    """Raise CannotSplit unless the function of the first half is known to compute the same every time.
+
+    Args:
+        name: Name of the call for the error message.
+        dataset: The result of the `map` with the first half.
+    """
     facts = function_facts(dataset, None, None)
     if facts is None or facts.random_ops or facts.python_ops:
         raise CannotSplit(name, "the first half of its function draws random numbers or runs Python code")

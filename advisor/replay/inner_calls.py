@@ -34,7 +34,14 @@ class Outer(Protocol):
     def changed(
         self, call_id: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Arguments:
-        """Return the arguments with the changes of the edits."""
+        """Return the arguments with the changes of the edits.
+
+        Args:
+            call_id: The call that is made again.
+            function: What it calls, for the names of its parameters.
+            args: Positional arguments.
+            kwargs: Keyword arguments.
+        """
         ...
 
     def with_files(
@@ -46,11 +53,25 @@ class Outer(Protocol):
         kwargs: dict[str, Any],
         is_touched: bool,
     ) -> Arguments:
-        """Return the arguments with paths that do not belong to the script."""
+        """Return the arguments with paths that do not belong to the script.
+
+        Args:
+            call_id: The call that is made again.
+            method: Name of the tf.data method, which tells whether an argument is a path.
+            function: What it calls, for the names of its parameters.
+            args: Positional arguments.
+            kwargs: Keyword arguments.
+            is_touched: An edit changes the call or one upstream of it, so that files written by the script do not fit.
+        """
         ...
 
     def link(self, link: Link, dataset: Any) -> Any:  # noqa: ANN401
-        """Return the dataset with a link applied to it."""
+        """Return the dataset with a link applied to it.
+
+        Args:
+            link: The edit that adds or moves the link, with the link's id.
+            dataset: The dataset that the link follows.
+        """
         ...
 
     def note(self, call_id: str) -> None:

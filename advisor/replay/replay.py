@@ -336,7 +336,14 @@ class Replay:
     def changed(
         self, call_id: str, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> Arguments:
-        """Return the arguments with the changes of the `SetArgument` edits."""
+        """Return the arguments with the changes of the `SetArgument` edits.
+
+        Args:
+            call_id: The call that is made again.
+            function: What it calls, for the names of its parameters.
+            args: Positional arguments.
+            kwargs: Keyword arguments.
+        """
         edited = self.laid.arguments.get(call_id, {})
         changes = {name: value_of(value, self._tf) for name, value in edited.items()}
         return with_changes(self.name(call_id), function, args, kwargs, changes)
@@ -356,7 +363,16 @@ class Replay:
         kwargs: dict[str, Any],
         is_touched: bool,
     ) -> Arguments:
-        """Return the arguments with paths in the folder `files` instead of the script's; see `with_own_files`."""
+        """Return the arguments with paths in the folder `files` instead of the script's.
+
+        Args:
+            call_id: The call that is made again; its path is named after it.
+            method: Name of the tf.data method, which tells whether an argument is a path.
+            function: What it calls, for the names of its parameters.
+            args: Positional arguments.
+            kwargs: Keyword arguments.
+            is_touched: As in `with_own_files`.
+        """
         own = None if self._files is None else self._files / call_id
         return with_own_files(self.name(call_id), method, function, args, kwargs, own, is_touched)
 

@@ -48,7 +48,12 @@ class Upstream:
 
 
 def replayed_calls(recorder: Recorder, log: ReplayLog) -> nx.DiGraph[str]:
-    """Return the calls of a recorder as a graph: edges run to each call from its inputs and from the calls made inside it."""
+    """Return the calls of a recorder as a graph: edges run to each call from its inputs and from the calls made inside it.
+
+    Args:
+        recorder: A closed recorder, which knows the inputs of each call.
+        log: Its replay log, which knows the calls made inside each call.
+    """
     graph: nx.DiGraph[str] = nx.DiGraph()
     graph.add_edges_from((input_id, call.id) for call in recorder.calls() for input_id in call.inputs)
     graph.add_edges_from((inner_id, call_id) for call_id, inner in log.inner.items() for inner_id, _ in inner)
