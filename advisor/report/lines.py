@@ -19,7 +19,13 @@ MIN_WIDTH = 20
 
 
 def print_lines(console: Console, item: RenderableType, indent: int = 0) -> None:
-    """Print `item`, wrapped to the console's width and indented by `indent` columns. Markup in texts is not interpreted."""
+    """Print `item`, wrapped to the console's width and indented by `indent` columns. Markup in texts is not interpreted.
+
+    Args:
+        console: Where to print.
+        item: A text, a table or anything else that rich renders.
+        indent: Number of columns to the left of it.
+    """
     options = console.options.update(width=max(MIN_WIDTH, console.width - indent), highlight=False, markup=False)
     for line in console.render_lines(item, options, pad=False):
         text = Text.assemble(" " * indent, *((segment.text, segment.style or "") for segment in line))
@@ -28,7 +34,13 @@ def print_lines(console: Console, item: RenderableType, indent: int = 0) -> None
 
 
 def print_section(console: Console, title: str, content: Iterable[RenderableType]) -> None:
-    """Print a heading and, indented, the content."""
+    """Print a heading and, indented, the content.
+
+    Args:
+        console: Where to print.
+        title: The heading.
+        content: What rich renders, one below the other.
+    """
     console.print()
     print_lines(console, Text(title, "bold underline"))
     for item in content:
@@ -36,7 +48,13 @@ def print_section(console: Console, title: str, content: Iterable[RenderableType
 
 
 def print_list(console: Console, title: str, lines: Iterable[str]) -> None:
-    """Print a section with one item per line; nothing if there are none. Texts may come from a profile."""
+    """Print a section with one item per line; nothing if there are none. Texts may come from a profile.
+
+    Args:
+        console: Where to print.
+        title: The heading.
+        lines: The items; control characters are escaped.
+    """
     items = [Text.assemble(("- ", "dim"), clean(line)) for line in lines]
     if items:
         print_section(console, title, items)

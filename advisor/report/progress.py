@@ -80,7 +80,16 @@ def show_progress(console: Console, is_quiet: bool) -> Iterator[Callable[[Progre
 
 @contextmanager
 def show_budget(console: Console, is_quiet: bool, budget_s: float) -> Iterator[Callable[[Progress], None]]:
-    """Like `show_progress`, with a bar that shows how much of `budget_s` seconds is used, and with results."""
+    """Like `show_progress`, with a bar that shows how much of `budget_s` seconds is used, and with results.
+
+    Args:
+        console: Where to show it; one line per result unless it is a terminal.
+        is_quiet: Show nothing.
+        budget_s: Length of the full bar in seconds.
+
+    Yields:
+        What to call with each progress message.
+    """
     if is_quiet:
         yield lambda progress: None
         return

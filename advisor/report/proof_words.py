@@ -20,7 +20,13 @@ _TRAININGS = {
 
 
 def words_for_fix(verdict: str, proved_on: str | None, is_applied: bool) -> str:
-    """Return a phrase such as `proved on the training, kept`; for an unproved fix, its verdict."""
+    """Return a phrase such as `proved on the training, kept`; for an unproved fix, its verdict.
+
+    Args:
+        verdict: The verdict of the trial: `faster`, `same`, `refused`, ...
+        proved_on: `training` or `pipeline`, on which it was proved; None for an unproved fix.
+        is_applied: Whether the fix is among the changes that are kept.
+    """
     words = _PLACES.get(proved_on or "", verdict)
     if is_applied:
         return f"{words}, kept"

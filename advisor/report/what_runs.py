@@ -16,7 +16,11 @@ MAX_OPS = 2
 def what_runs(ops: Sequence[str], samples: int | None, native_share: float, library: str) -> str:
     """Return the ops of a line; for Python code, the library whose compiled code runs, and the number of samples.
 
-    The parameters are the fields of `LineCost`.
+    Args:
+        ops: Types of the line's ops, most expensive first; the first `MAX_OPS` are named.
+        samples: Number of samples of a line of Python code; None for a line of ops.
+        native_share: Share of these samples inside compiled code, 0 to 1.
+        library: The package of that code; empty if it is unknown.
     """
     if samples is None:
         return ", ".join(ops[:MAX_OPS])
