@@ -64,7 +64,12 @@ def set_keyword(source: Source, call: LocatedCall, name: str, value: str, positi
 
 
 def find_argument(call: LocatedCall, name: str) -> LocatedArgument | None:
-    """Return the argument of a call for a parameter, whether passed by position or name; None if it is not passed."""
+    """Return the argument of a call for a parameter, whether passed by position or name; None if it is not passed.
+
+    Args:
+        call: A located call of a tf.data method.
+        name: Name of the parameter; its position is that in `POSITIONS`.
+    """
     order = POSITIONS.get(call.method, ())
     for position, argument in enumerate(call.arguments):
         is_positional = (

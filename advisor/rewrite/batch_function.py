@@ -65,7 +65,12 @@ def _body(source: Source, function: str, is_single: bool, name_of: Callable[[str
 
 
 def definition_of(source: Source, text: str) -> cst.FunctionDef | None:
-    """Return the definition of a function if the text is its name, and the module defines nothing else of this name."""
+    """Return the definition of a function if the text is its name, and the module defines nothing else of this name.
+
+    Args:
+        source: The text of the file.
+        text: An argument as it is written; anything but a plain name has no definition.
+    """
     if source.names.bound[text] != 1:
         return None
     functions = [node for node in source.module.body if isinstance(node, cst.FunctionDef) and node.name.value == text]
@@ -90,7 +95,16 @@ def _companion(
 
 
 def check_meaning(source: Source, call: LocatedCall, text: str) -> None:
-    """Raise CannotRewriteError if the function, as it is written, means something else (or nothing) inside a lambda."""
+    """Check that the function, as it is written, means the same inside a lambda.
+
+    Args:
+        source: The text of the file.
+        call: The `map`.
+        text: Its function as it is written.
+
+    Raises:
+        CannotRewriteError: It means something else there, or nothing.
+    """
     if isinstance(source.scope(call.node), cst.ClassDef):
         raise CannotRewriteError(f"{call.method} is called in the body of a class, whose names a lambda does not see.")
     if "#" in text:

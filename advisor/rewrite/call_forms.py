@@ -34,7 +34,13 @@ class Form:
 
 
 def form_of(node: cst.Call, call: Call, names: Names) -> Form | None:
-    """Return the form in which `node` makes the recorded call; None if the text does not show that it does."""
+    """Return the form in which `node` makes the recorded call; None if the text does not show that it does.
+
+    Args:
+        node: A call in the text, at the recorded place.
+        call: The recorded call.
+        names: What the names of the file are bound to.
+    """
     is_link = call.method in catalog.TRANSFORMATIONS
     function = node.func
     if call.library is not None:
@@ -63,7 +69,12 @@ def form_of(node: cst.Call, call: Call, names: Names) -> Form | None:
 
 
 def is_dataset_class(expression: cst.BaseExpression, names: Names) -> bool:
-    """Whether an expression names the class `tf.data.Dataset`."""
+    """Whether an expression names the class `tf.data.Dataset`.
+
+    Args:
+        expression: What stands before the dot of a call.
+        names: What the names of the file are bound to, so that imports under another name count.
+    """
     name = get_full_name_for_node(expression)
     if name is None:
         return False

@@ -118,7 +118,16 @@ def _self_assigned_line(source: Source, call: LocatedCall) -> cst.CSTNode | None
 
 
 def check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
-    """Raise CannotRewriteError unless simple assignments, and nothing else, pass the dataset from `call` to `after`."""
+    """Check that simple assignments, and nothing else, pass the dataset from `call` to `after`.
+
+    Args:
+        source: The text of the file.
+        call: The call that moves.
+        after: The call after which it goes, further down in the same block.
+
+    Raises:
+        CannotRewriteError: Something else reads or changes the dataset, or the arguments of the call, in between.
+    """
     unclear = CannotRewriteError(
         f"{call.method} cannot be moved after {after.method}: they are not connected by simple assignments."
     )

@@ -43,6 +43,10 @@ _STATEMENTS = (
 def decorate(source: Source, edit: DecorateFunction) -> Splice:
     """Return the splice that adds the decorator.
 
+    Args:
+        source: The text of the file.
+        edit: The name of the function and the line in which it begins, as recorded.
+
     Raises:
         CannotRewriteError: The text does not show that the function means the same as a graph; the message gives the reason.
     """

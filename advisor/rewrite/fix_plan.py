@@ -127,6 +127,10 @@ def is_asked(finding: Finding, only: Collection[str]) -> bool:
     """Whether the user requested this fix by the name of its rule.
 
     `--allow` is no such request: it permits the effect on the data that a fix claims, not effects that could not be proved.
+
+    Args:
+        finding: The finding with the fix.
+        only: Ids of the rules named by `--only`; with none, no fix is requested.
     """
     return finding.rule in only
 
@@ -245,7 +249,17 @@ def permission_for(
 def options_for(
     finding: Finding, calls: Mapping[str, Call], allow: Collection[Safety], is_seeded: bool
 ) -> tuple[str, ...] | None:
-    """Like `permission_for`; None if no option makes it a fix that can be tried."""
+    """Like `permission_for`; None if no option makes it a fix that can be tried.
+
+    Args:
+        finding: The finding with the fix.
+        calls: The recorded calls by id.
+        allow: Safety levels beyond `exact` that are allowed already.
+        is_seeded: As in `make_plan`.
+
+    Returns:
+        The options; empty if it is tried anyway.
+    """
     fix, only = finding.fix, frozenset({finding.rule})
     if fix is None:
         return None

@@ -20,6 +20,11 @@ from advisor.rewrite.syntax import NEWLINE, LocatedCall, Source, find_all
 def replace_function(source: Source, call: LocatedCall, edit: SplitFunction) -> Iterator[Splice]:
     """Write the definitions of both halves, and pass the one that the call keeps: a `map` the first, a `flat_map` the second.
 
+    Args:
+        source: The text of the file.
+        call: The `map` or `flat_map` whose function is split.
+        edit: Texts and names of both halves, and the definition that they replace.
+
     Raises:
         CannotRewriteError: The function is not passed in this call, or its definition has changed.
     """

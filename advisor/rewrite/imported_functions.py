@@ -92,7 +92,12 @@ class ImportedFunctions:
         return self._module(call.site.file).source.locate(call)
 
     def is_in(self, node: cst.CSTNode, parts: Iterable[cst.CSTNode]) -> bool:
-        """Return whether a node is in one of these parts of the file, or in a function that was checked."""
+        """Return whether a node is in one of these parts of the file, or in a function that was checked.
+
+        Args:
+            node: A node of the file, or of a module whose function was checked.
+            parts: Nodes of the file; everything below them counts as inside.
+        """
         sources = [(self._source, list(parts)), *((module.source, module.parts) for module in self._modules.values())]
         return any(part is outer for source, own in sources for outer in (node, *source.parents(node)) for part in own)
 

@@ -23,6 +23,11 @@ def inner_definition(
     """Return the definition inside `function` of the function that a call takes; None if it takes another one.
 
     Only a function that nothing but this call uses is found.
+
+    Args:
+        source: The text of the file.
+        function: The outer function.
+        call: A call inside it that takes a function.
     """
     argument = find_argument(call, "map_func")
     if argument is None or not isinstance(function, cst.FunctionDef):

@@ -21,7 +21,13 @@ _NEXT_LINE = re.compile(
 
 
 def insert_link(source: Source, call: LocatedCall, link: str) -> Splice:
-    """Insert `.method(...)` after a call, on its own line if the chain has one call per line."""
+    """Insert `.method(...)` after a call, on its own line if the chain has one call per line.
+
+    Args:
+        source: The text of the file, whose indentation and line breaks are followed.
+        call: The call that the link follows.
+        link: The text `.method(...)`, without spaces around it.
+    """
     indent, has_backslash = _own_line(source, call)
     if indent is None:
         return Splice(call.end, call.end, link)
@@ -43,7 +49,15 @@ def _own_line(source: Source, call: LocatedCall) -> tuple[str | None, bool]:
 
 
 def link_span(source: Source, call: LocatedCall) -> tuple[int, int]:
-    """Return the span to cut to remove a link: its own lines with their comment, or from the dot to the parenthesis."""
+    """Return the span to cut to remove a link: its own lines with their comment, or from the dot to the parenthesis.
+
+    Args:
+        source: The text of the file.
+        call: A call of the form `dataset.method(...)`.
+
+    Returns:
+        (start, end) in characters.
+    """
     assert call.link_start is not None
     dot = call.link_start + len(call.dot_space)
     before, rest = source.line_before(dot), source.line_after(call.end)

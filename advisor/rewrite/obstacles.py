@@ -12,7 +12,12 @@ from advisor.model.edits import Edit, InsertAfter, MoveAfter, SetOption
 
 
 def obstacle_to(edit: Edit, calls: Mapping[str, Call]) -> str | None:
-    """Return one sentence on why an edit cannot be written regardless of the text; None if there is no such reason."""
+    """Return one sentence on why an edit cannot be written regardless of the text; None if there is no such reason.
+
+    Args:
+        edit: The edit.
+        calls: The recorded calls by id.
+    """
     ids = (edit.call_id, edit.after_id) if isinstance(edit, MoveAfter) else (edit.call_id,)
     for call_id in ids:
         call = calls.get(call_id)

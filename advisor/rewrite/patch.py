@@ -76,7 +76,13 @@ def diff_for(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
 
 
 def why_not(fix: Fix, calls: Mapping[str, Call], root: Path) -> str | None:
-    """Return one sentence on why `diff_for` returns None; None if it returns a diff."""
+    """Return one sentence on why `diff_for` returns None; None if it returns a diff.
+
+    Args:
+        fix: The fix with its edits.
+        calls: Calls of the recorded run by id.
+        root: The project's folder; files outside it are not changed.
+    """
     patch = patch_for(fix.edits, calls, root, step_edits=fix.step_edits)
     if isinstance(patch, CannotRewrite):
         return patch.reason
@@ -146,7 +152,16 @@ def _diff_of(path: Path, before: bytes, after: bytes, root: Path) -> str:
 
 
 def unified_diff(before: str, after: str, name: str) -> str:
-    """Return the unified diff of two texts with one line of context, for a file called `name`."""
+    """Return the unified diff of two texts with one line of context, for a file called `name`.
+
+    Args:
+        before: The text before the change.
+        after: The text after the change.
+        name: Path as it is shown, with `/`; `a/` and `b/` are put before it.
+
+    Returns:
+        The diff; empty if the texts are equal.
+    """
     lines = difflib.unified_diff(
         _lines(before), _lines(after), fromfile=f"a/{name}", tofile=f"b/{name}", n=1, lineterm="\n"
     )

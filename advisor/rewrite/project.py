@@ -63,6 +63,10 @@ def project_root(script: Path) -> Path:
 def user_file(file: str, root: Path) -> Path:
     """Return the real path of a file that may be changed.
 
+    Args:
+        file: The file as recorded; a relative path is relative to `root`.
+        root: The project's folder.
+
     Raises:
         CannotRewriteError: The file does not belong to the project under `root`.
     """

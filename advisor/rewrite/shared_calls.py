@@ -32,6 +32,10 @@ def spread(edits: Sequence[Edit], calls: Mapping[str, Call]) -> tuple[Edit, ...]
     """Return the edits, followed by the same edits of all other calls made by the same text, in this and other datasets.
 
     Calls inside a library are excluded: a link after such a text follows only the last of them. `BuildOnce` changes no call.
+
+    Args:
+        edits: The edits, in order.
+        calls: The recorded calls by id.
     """
     result = dict.fromkeys(edits)
     for edit in edits:
@@ -61,7 +65,12 @@ def _peers(call_id: str, calls: Mapping[str, Call]) -> list[str]:
 
 
 def sentence_of_sharing(fix: Fix, calls: Mapping[str, Call]) -> str | None:
-    """Return a sentence for the user if a line changed by the fix creates several datasets, else None."""
+    """Return a sentence for the user if a line changed by the fix creates several datasets, else None.
+
+    Args:
+        fix: The fix with its edits.
+        calls: The recorded calls by id.
+    """
     largest: tuple[int, Call] | None = None
     spans = {span_of(call_id, calls) for call_id in edited_ids(fix.edits)}
     for span in spans:

@@ -57,7 +57,13 @@ from advisor.rewrite.syntax import LocatedCall, Source
 
 
 def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
-    """Return the text with the fix's edits, all of whose calls are in this file; None if the change is unclear."""
+    """Return the text with the fix's edits, all of whose calls are in this file; None if the change is unclear.
+
+    Args:
+        text: The text of the file.
+        fix: The fix, with edits of calls and of the training step.
+        calls: Calls of the recorded run by id, which tell the lines.
+    """
     try:
         after = rewritten(text, fix.edits, calls, fix.step_edits)
     except CannotRewriteError:

@@ -38,6 +38,10 @@ def apply_changes(text: str, changes: Sequence[Splice | Cut]) -> str:
 
     Changes at the same position are applied in the given order; equal replacements are applied once.
 
+    Args:
+        text: The text before all changes.
+        changes: The changes; their positions count in `text`, in characters.
+
     Raises:
         CannotRewriteError: Two changes overlap.
     """

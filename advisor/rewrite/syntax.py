@@ -127,7 +127,12 @@ class Source:
         return located
 
     def located(self, node: cst.Call, name: str) -> LocatedCall:
-        """Return a call that was not recorded, such as a decorator, under a name for messages."""
+        """Return a call that was not recorded, such as a decorator, under a name for messages.
+
+        Args:
+            node: The call in the text.
+            name: What messages call it.
+        """
         return self._located(node, name, Form(node))
 
     def parents(self, node: cst.CSTNode) -> list[cst.CSTNode]:

@@ -66,7 +66,12 @@ class ValueKinds:
         self._scopes = scopes
 
     def of(self, variable: Variable, depth: int = _DEPTH) -> Kind:
-        """Return the kind of everything that a variable is bound to."""
+        """Return the kind of everything that a variable is bound to.
+
+        Args:
+            variable: A name in one scope.
+            depth: Assignments that are still followed; at 0 the kind is unknown.
+        """
         if not variable.bindings or depth <= 0:
             return Kind.UNKNOWN
         return max(self._binding(binding, depth - 1) for binding in variable.bindings)

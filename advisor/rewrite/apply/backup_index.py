@@ -18,6 +18,10 @@ from advisor.model.atomic_file import replace_synced
 def add(files: Sequence[Path], run_folder: Path) -> None:
     """Record that the run folder holds the backup of these files.
 
+    Args:
+        files: The files as they were named when they were changed; duplicates count once.
+        run_folder: The folder whose backup is the latest one from now on.
+
     Raises:
         OSError: The user's state folder cannot be written; nothing is recorded.
     """
