@@ -72,7 +72,13 @@ def names_across(
 
 
 def fresh_name(function_text: FunctionText, base: str, taken: Collection[str] = ()) -> str:
-    """Return a name that the file does not use, nor the caller (`taken`)."""
+    """Return a name that the file does not use, nor the caller (`taken`).
+
+    Args:
+        function_text: The function, with the file that contains it.
+        base: The name to begin with; `base_2`, `base_3` and so on follow.
+        taken: Further names that must not be used.
+    """
     used: set[str] = set(taken)
     for node in ast.walk(function_text.tree):
         for attribute in ("id", "arg", "name", "attr", "asname"):
@@ -159,7 +165,13 @@ def _check_values(first: list[ast.stmt], needed: set[str]) -> None:
 
 
 def without(statement: ast.stmt, inner: ast.expr | None, value: str) -> ast.stmt:
-    """Return the statement with the name `value` in place of the expression; the statement itself if there is none."""
+    """Return the statement with a name in place of an expression; the statement itself if there is none.
+
+    Args:
+        statement: The statement; it is not changed.
+        inner: The expression in it; None if there is none.
+        value: The name that takes its place.
+    """
     if inner is None:
         return statement
     start = tuple(getattr(inner, name) for name in _PLACE)
