@@ -28,7 +28,13 @@ TENSOR_CORES_SINCE = 7.0
 
 
 def next_steps(step: Breakdown, facts: DeviceFacts, inputs: InputStatistics | None) -> tuple[str, ...]:
-    """Return at most one sentence per cause, largest cause first."""
+    """Return at most one sentence per cause, largest cause first.
+
+    Args:
+        step: Breakdown of the profiled steps' time.
+        facts: What the devices of the run are and did.
+        inputs: Statistics of the input pipeline; None if there is none, so that no wait for input is named.
+    """
     whole = step.total_ns
     advice: list[tuple[float, str]] = []
 

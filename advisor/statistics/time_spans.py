@@ -63,7 +63,16 @@ def join(one: Union, other: Union) -> Union:
 
 
 def outermost(thread: Rows, start: Ints, end: Ints) -> npt.NDArray[np.bool_]:
-    """Select the intervals that begin inside no earlier one of their thread. Rows are sorted by thread, start, longer first."""
+    """Select the intervals that begin inside no earlier one of their thread.
+
+    Args:
+        thread: Number of the thread of each interval; rows are sorted by it, then by start, longer intervals first.
+        start: Starts, in any unit of time.
+        end: Ends, in the same unit.
+
+    Returns:
+        True for each interval that is selected.
+    """
     if not len(start):
         return np.zeros(0, np.bool_)
     shift = thread * (int(end.max() - start.min()) + 1) - start.min()
@@ -82,6 +91,11 @@ def self_times(thread: Rows, start: Ints, duration: Ints) -> Ints:
 
     Rows are sorted by thread, then start, longer first. An interval that starts inside another one and ends after it counts as
     inside it. Self times are never negative.
+
+    Args:
+        thread: Number of the thread of each interval.
+        start: Starts, in any unit of time.
+        duration: Durations, in the same unit, in which the result is, too.
     """
     own = duration.copy()
     end = start + duration
