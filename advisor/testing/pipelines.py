@@ -139,7 +139,13 @@ def _releases(pauses_ms: Sequence[float], epoch_ms: float) -> tuple[tuple[int, i
 
 
 def gpu(compute_capability: float = 7.5, half: float = 0.8, **shares: Any) -> SimulatedDevice:  # noqa: ANN401
-    """A busy GPU with tensor cores; `shares` are fields of `SimulatedDevice`."""
+    """A busy GPU with tensor cores; `shares` are fields of `SimulatedDevice`.
+
+    Args:
+        compute_capability: CUDA compute capability; there are tensor cores from 7.0 on.
+        half: Share of the device's computation in 16 bit, 0 to 1.
+        **shares: Other fields of `SimulatedDevice`, in its units.
+    """
     busy = {"kernels": 200, "kernel_us": 60, "launch": 0.01, "idle": 0.05, "memory": 0.8, "copied": 0.01}
     return SimulatedDevice("GPU", compute_capability, half, **(busy | shares))
 
@@ -150,7 +156,13 @@ def cpu(*ops: SimulatedOp, **shares: Any) -> SimulatedDevice:  # noqa: ANN401
 
 
 def op(type: str, per_step: float, us: float) -> SimulatedOp:
-    """Ops of one type on the host, with `us` microseconds of self time each."""
+    """Ops of one type on the host, with `us` microseconds of self time each.
+
+    Args:
+        type: Type of the ops, such as `MatMul`.
+        per_step: Number of them in a step.
+        us: Self time of one op, in microseconds.
+    """
     return SimulatedOp(type, per_step, us)
 
 

@@ -196,7 +196,15 @@ def unbatch(rows: int, ms: float = 0.0) -> Stage:
 
 
 def padded_batch(size: int, bytes: int, ms: float = 0.0, *, spec: str = "", **arguments: Scalar) -> Stage:
-    """`padded_batch(size)` with batches of `bytes` bytes, including padding, and this element spec; `ms` per batch."""
+    """`padded_batch(size)` with batches of `bytes` bytes, including padding, and this element spec; `ms` per batch.
+
+    Args:
+        size: Elements per batch.
+        bytes: Size of a batch in bytes, including padding.
+        ms: Work per batch in milliseconds.
+        spec: Element spec of the batches, as a recording has it; empty if unknown.
+        **arguments: Further recorded arguments, such as `padded_shapes`.
+    """
     return Stage(
         "padded_batch",
         "PaddedBatchV2",
@@ -255,7 +263,15 @@ def interleave(
     deterministic: bool | None = None,
     per_input: float = 1_000,
 ) -> Stage:
-    """`interleave(lambda file: ...)`; each input element opens `inner` (source first) and yields `per_input` elements."""
+    """`interleave(lambda file: ...)`; each input element opens `inner` (source first) and yields `per_input` elements.
+
+    Args:
+        *inner: Stages of the datasets that are opened, source first.
+        calls: The `num_parallel_calls=`; None: not passed, -1: AUTOTUNE.
+        cycle_length: The `cycle_length=`; None: not passed.
+        deterministic: The `deterministic=`; None: not passed.
+        per_input: Elements that each input element yields.
+    """
     arguments = (*((("cycle_length", cycle_length),) if cycle_length else ()), *_parallel(calls))
     if deterministic is not None:
         arguments += (("deterministic", deterministic),)
@@ -263,12 +279,25 @@ def interleave(
 
 
 def batch(size: int, ms: float = 0.0, *, calls: int | None = None) -> Stage:
-    """`batch(size)`; `ms` per batch."""
+    """`batch(size)`; `ms` per batch.
+
+    Args:
+        size: Elements per batch.
+        ms: Work per batch in milliseconds.
+        calls: The `num_parallel_calls=`; None: not passed, -1: AUTOTUNE.
+    """
     return Stage("batch", "Batch", ms, arguments=_parallel(calls), positional=(str(size),), consumes=size)
 
 
 def window(size: int, shift: int | None = None, ms: float = 0.0, *, drop_remainder: bool | None = None) -> Stage:
-    """`window(size)`, for a `flat_map` whose first stage is a transformation of the window; `ms` per window."""
+    """`window(size)`, for a `flat_map` whose first stage is a transformation of the window; `ms` per window.
+
+    Args:
+        size: Elements per window.
+        shift: Elements from the start of one window to the next; None: not passed, so that windows do not overlap.
+        ms: Work per window in milliseconds.
+        drop_remainder: The `drop_remainder=`; None: not passed.
+    """
     arguments: tuple[tuple[str, Scalar], ...] = () if shift is None else (("shift", shift),)
     if drop_remainder is not None:
         arguments += (("drop_remainder", drop_remainder),)
