@@ -63,6 +63,13 @@ def imagined(
 ) -> Imagined:
     """Return the imagined step; for a speedup, the training is analysed first.
 
+    Args:
+        as_if: The length of a step, or the speedup of the training.
+        request: The script, and how to run it; its `out` is not used.
+        rules: Rules for that analysis.
+        settings: Settings of the run and its window.
+        on_progress: Called with progress messages.
+
     Raises:
         AdvisorError: The step time of the training is unknown.
     """

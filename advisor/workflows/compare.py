@@ -63,7 +63,13 @@ def compare(
 
 
 def timed_request(request: Request, settings: Settings, reports: Sequence[Report]) -> CaptureRequest:
-    """Return a run whose steps are timed, with the window that suits the slowest of the reports unless the settings have one."""
+    """Return a run whose steps are timed, with the window that suits the slowest of the reports unless the settings have one.
+
+    Args:
+        request: The script, and how to run it.
+        settings: The settings; `steps` or `seconds` decide the window if they are set.
+        reports: Reports of earlier runs, whose step times the window suits; without steps, the shortest window is taken.
+    """
     steps = [report.analysis.verdict.steps for report in reports]
     step_s = max((stats.mean_ns / 1e9 for stats in steps if stats is not None), default=0.0)
     window_s = min(MAX_WINDOW_S.value, max(MIN_WINDOW_S.value, WINDOW_STEPS.value * step_s))

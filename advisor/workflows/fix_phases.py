@@ -261,7 +261,13 @@ def _as_proposed(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def of_pipeline(proposals: Proposals, report: Report, kept: Sequence[Finding]) -> list[Finding]:
-    """What may be tried on the pipeline alone: changes of the training step are not."""
+    """What may be tried on the pipeline alone: changes of the training step are not.
+
+    Args:
+        proposals: What selects the fixes, and records those left out.
+        report: The report whose findings may be tried.
+        kept: The findings that are kept already.
+    """
     return [finding for finding in proposals.propose(report, kept) if not finding.is_of_step]
 
 

@@ -79,7 +79,13 @@ class ServiceProving:
         return tried.measurement
 
     def prove(self, movability: Movability, served: ServedMeasurement, startup_s: float) -> ServiceProof:
-        """Run the script without and with the service alternately."""
+        """Run the script without and with the service alternately.
+
+        Args:
+            movability: Whether the pipeline can move, and the edits that move it.
+            served: What the workers delivered when the held script read through the service.
+            startup_s: Seconds that the script takes until its first step, for the plan of the runs.
+        """
         analysis = self.report.analysis
         predicted = None
         if served.delivered_per_s is not None:

@@ -39,7 +39,18 @@ REPORT_ATTRIBUTE = "report"
 
 
 def optimize(dataset: Any, allow: Sequence[str], budget_s: float, rules: Sequence[Path], only: Sequence[str]) -> Any:  # noqa: ANN401
-    """See `advisor.optimize`."""
+    """See `advisor.optimize`, which checks and converts the arguments.
+
+    Args:
+        dataset: What the user passed; refused unless it is a `tf.data.Dataset`.
+        allow: Names of safety levels in addition to `exact`.
+        budget_s: Seconds for everything.
+        rules: Folders with additional rules.
+        only: Ids of the rules whose fixes are tried; empty: all.
+
+    Returns:
+        The faster dataset, or the same object, with the report as attribute.
+    """
     levels = _levels(allow)
     _check(dataset)
     from advisor.replay.program_state import program_state_kept
@@ -117,7 +128,18 @@ def analyze_dataset(dataset: Any, rules: Sequence[Path]) -> Report:  # noqa: ANN
 def analyze_function(
     function: object, args: Sequence[object], out: str | Path | None, warmup: int | None, steps: int | None
 ) -> Report:
-    """Run a function in this process and analyse the datasets it consumes. Its exceptions propagate."""
+    """Run a function in this process and analyse the datasets it consumes. Its exceptions propagate.
+
+    Args:
+        function: What the user passed; refused unless it can be called.
+        args: Its positional arguments.
+        out: A logdir; None: the user's state folder.
+        warmup: Number of steps before the measurement starts; None: until the step time is steady.
+        steps: Number of steps to profile; None: until the figures are stable.
+
+    Raises:
+        AdvisorError: It cannot be called, or nothing could be measured.
+    """
     if not callable(function):
         raise AdvisorError(f"advisor.analyze_function takes a function, not a {type(function).__name__}.")
     from advisor.workflows.watch import watch

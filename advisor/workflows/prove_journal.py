@@ -55,6 +55,12 @@ class TrialJournal:
     def open(cls, path: Path, request: ProveRequest, settings: Settings, hypothesis: str = "") -> TrialJournal:
         """Read the journal; nothing is written.
 
+        Args:
+            path: The journal; it need not exist.
+            request: The change to judge, and the script.
+            settings: The settings of its runs, which are part of the identity of the trial.
+            hypothesis: What the user expects of the change; line breaks become spaces.
+
         Raises:
             AdvisorError: The file is no journal, or the hypothesis is too long.
         """
