@@ -71,7 +71,13 @@ class CacheAfterRandom(Rule):
 
 
 def is_earlier_cached(analysis: Analysis, random_id: str, cache_id: str) -> bool:
-    """Whether another cache between the random call and this one already stores the random elements."""
+    """Whether another cache between the random call and this one already stores the random elements.
+
+    Args:
+        analysis: The run.
+        random_id: Id of the call whose function draws random numbers.
+        cache_id: Id of a cache downstream of it.
+    """
     by_id = {call.id: call for call in analysis.calls}
     below = linear_chain(analysis, by_id[cache_id])[1:]
     earlier_caches = [call for call in below if call.method == "cache"]

@@ -107,7 +107,13 @@ class CacheCutShort(Rule):
 
 
 def cutting_take(analysis: Analysis, pipeline: Pipeline, call: Call) -> Call | None:
-    """The `take` after the cache that is known to be shorter than its input; None if there is none."""
+    """The `take` after the cache that is known to be shorter than its input; None if there is none.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline.
+        call: The cache.
+    """
     by_id = {other.id: other for other in analysis.calls}
     for later in downstream_calls(analysis, pipeline, call):
         count, source_call = later.arguments.get("count"), by_id.get(later.inputs[0]) if later.inputs else None
@@ -122,7 +128,13 @@ def cutting_take(analysis: Analysis, pipeline: Pipeline, call: Call) -> Call | N
 
 
 def is_downstream(analysis: Analysis, call: Call, cache_call: Call) -> bool:
-    """Whether `call` is downstream of the cache."""
+    """Whether `call` is downstream of the cache.
+
+    Args:
+        analysis: The run.
+        call: Any call.
+        cache_call: The cache; it is not downstream of itself.
+    """
     return any(upstream.id == cache_call.id for upstream in upstream_calls(analysis, call)[1:])
 
 

@@ -100,7 +100,13 @@ class CacheWithoutReuse(Rule):
 
 
 def feeds(analysis: Analysis, call: Call, consumed_id: str) -> bool:
-    """Whether `call` is upstream of the dataset that is consumed."""
+    """Whether `call` is upstream of the dataset that is consumed.
+
+    Args:
+        analysis: The run.
+        call: Any call; it also feeds the dataset that it makes itself.
+        consumed_id: Id of the call whose dataset is consumed.
+    """
     return any(
         consumed.id == consumed_id and call.id in {up.id for up in upstream_calls(analysis, consumed)}
         for consumed in analysis.calls

@@ -121,7 +121,13 @@ def is_ordered(iterator: Iterator, call: Call) -> bool:
 
 
 def call_slots(analysis: Analysis, pipeline: Pipeline, iterator: Iterator) -> float:
-    """The number of calls that can run at once, which is limited by the pipeline's threads."""
+    """The number of calls that can run at once, which is limited by the pipeline's threads.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline, whose option `threadpool_size` counts instead of the cores.
+        iterator: The iterator of a parallel transformation.
+    """
     threads = pipeline.root.parameters.get("threadpool_size")
     if isinstance(threads, bool) or not isinstance(threads, int) or threads <= 0:
         use = core_use(analysis, pipeline)

@@ -142,7 +142,16 @@ def element_ns(pipeline: Pipeline, call: Call) -> float:
 
 
 def bytes_before(analysis: Analysis, pipeline: Pipeline, call: Call) -> int | None:
-    """Size in bytes of the map's input elements."""
+    """Size in bytes of the map's input elements.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline, which knows the sizes of elements.
+        call: The map.
+
+    Returns:
+        The size; None if it is unknown.
+    """
     feeding = linear_chain(analysis, call)[1:2]
     return element_bytes(pipeline, feeding[0]) if feeding else None
 

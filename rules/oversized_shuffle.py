@@ -130,6 +130,15 @@ def maps_that_enlarge(
     """The maps directly before the shuffle, nearest first, whose inputs take at most a quarter of their outputs.
 
     Returns: The maps and the size of their input elements in bytes; `((), None)` if there are none.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline, which knows the sizes of elements.
+        call: The shuffle.
+        size: Size of an element of the shuffle in bytes.
+
+    Returns:
+        The maps and the size of their input elements in bytes; `((), None)` if there are none.
     """
     maps: list[Call] = []
     chain = linear_chain(analysis, call)

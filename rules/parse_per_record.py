@@ -149,7 +149,16 @@ class ParsePerRecord(Rule):
 
 
 def fix_of(analysis: Analysis, call: Call, batched: Call) -> Fix | None:
-    """The fix that moves the map after the batch: with its function as it is, or else vectorised."""
+    """The fix that moves the map after the batch: with its function as it is, or else vectorised.
+
+    Args:
+        analysis: The run.
+        call: The map.
+        batched: The batch after it.
+
+    Returns:
+        The fix; None if the change cannot be written, or may change the data.
+    """
     if not is_editable(call) or not is_editable(batched):
         return None
     moves = moves_after_batch(analysis, call, batched)

@@ -255,7 +255,13 @@ def relying_on(chosen: CachePlace) -> str:
 
 
 def forbidden(places: Sequence[CachePlace], chosen: CachePlace | None, equal_gain: float) -> Iter[Note]:
-    """Yield notes on why a cache is not valid where it would save clearly more."""
+    """Yield notes on why a cache is not valid where it would save clearly more.
+
+    Args:
+        places: All places that are worth a cache.
+        chosen: The place that is chosen; None if there is none.
+        equal_gain: As in the rule, 0 to 1.
+    """
     gain = chosen.prediction.value if chosen else 1.0
     tempting = [
         candidate

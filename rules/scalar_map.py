@@ -149,7 +149,16 @@ class ScalarMap(Rule):
 
 
 def place_obstacle(analysis: Analysis, call: Call, batched: Call) -> str | None:
-    """Why a map of element-wise ops stays before its batch, as a clause."""
+    """Why a map of element-wise ops stays before its batch, as a clause.
+
+    Args:
+        analysis: The run.
+        call: The map.
+        batched: The `batch` or `padded_batch` after it.
+
+    Returns:
+        The clause; None if the padding is no obstacle.
+    """
     if batched.method == "padded_batch":
         return padding_obstacle(analysis, call, batched)
     return "its elements may differ in shape, or another call between it and the batch works on single elements"

@@ -163,7 +163,13 @@ def how(split: Split) -> str:
 
 
 def is_cache_missing(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
-    """Whether a cache before the random part would be read again, and none after it stores the results already."""
+    """Whether a cache before the random part would be read again, and none after it stores the results already.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline.
+        call: The map with the random function.
+    """
     is_stored = any(other.method in ("cache", "snapshot") for other in downstream_calls(analysis, pipeline, call))
     is_again = is_read_again(analysis, pipeline, call) or is_repeated_downstream(analysis, pipeline, call)
     return is_again and not is_stored and len(linear_chain(analysis, call)) > 1
@@ -173,6 +179,11 @@ def cache_obstacle(analysis: Analysis, pipeline: Pipeline, call: Call) -> str | 
     """Why a cache before the random part would be of no use or would change the data, as a clause; None if it would do good.
 
     A cache before the map is no obstacle: the new one replaces it, or takes what is computed from its elements.
+
+    Args:
+        analysis: The run.
+        pipeline: The executed pipeline.
+        call: The map with the random function; it has an input.
     """
     for obstacle in cache_obstacles(analysis, linear_chain(analysis, call)[1]):
         if obstacle.kind != "order":

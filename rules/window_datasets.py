@@ -162,7 +162,13 @@ class WindowDatasets(Rule):
 
 
 def is_batch_of(call: Call, inner: tuple[Call, ...], size: int) -> bool:
-    """Whether the function of a `flat_map` does nothing but batch a whole window."""
+    """Whether the function of a `flat_map` does nothing but batch a whole window.
+
+    Args:
+        call: The `flat_map`.
+        inner: The calls made inside its function.
+        size: Elements of a window.
+    """
     function = call.function
     return (
         function is not None
@@ -179,7 +185,14 @@ def is_one_tensor(spec: str) -> bool:
 
 
 def batch_edit_of(before: Call, size: int, windows_drop: bool, inner_drops: bool) -> InsertAfter | None:
-    """The `batch` that makes the same elements as windows that do not overlap, with the same spec; None if none does."""
+    """The `batch` that makes the same elements as windows that do not overlap, with the same spec; None if none does.
+
+    Args:
+        before: The call before the `window`.
+        size: Elements of a window.
+        windows_drop: Whether `window` drops an incomplete window.
+        inner_drops: Whether the `batch` inside the `flat_map` drops an incomplete batch.
+    """
     if inner_drops:
         return InsertAfter(before.id, "batch", (("", size), ("drop_remainder", Code("True"))))
     count = before.cardinality
@@ -192,6 +205,12 @@ def slices_text(size: int, shift: int, windows_drop: bool, inner_drops: bool) ->
     """The function that makes the windows of a tensor with all rows.
 
     Slices have no known length, like the results of a `batch` that keeps a remainder; rows that are gathered have one.
+
+    Args:
+        size: Rows of a window.
+        shift: Rows from the start of one window to the next, at most `size`.
+        windows_drop: Whether `window` drops an incomplete window.
+        inner_drops: Whether the `batch` inside the `flat_map` drops an incomplete batch.
     """
     stop = "tf.shape(rows, tf.int64)[0]"
     if windows_drop or inner_drops:
@@ -203,7 +222,16 @@ def slices_text(size: int, shift: int, windows_drop: bool, inner_drops: bool) ->
 
 
 def code_to_start_from(windows: Call, size: int, shift: object) -> str:
-    """Windows of a tensor, a batch of them at a time; a batch where windows follow each other."""
+    """Windows of a tensor, a batch of them at a time; a batch where windows follow each other.
+
+    Args:
+        windows: The `window`, whose `stride` counts.
+        size: Rows of a window.
+        shift: Rows from the start of one window to the next, or an expression for them.
+
+    Returns:
+        Lines of Python code for the user to adapt.
+    """
     if shift == size and windows.arguments.get("stride") in (None, 1):
         return f"windows = rows_dataset.batch({size}, drop_remainder=True)"
     stride = windows.arguments.get("stride")
