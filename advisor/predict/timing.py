@@ -32,10 +32,10 @@ def with_timing(analysis: Analysis, fix: Fix) -> Fix:
 
     Args:
         analysis: The run, which knows what functions read and which datasets share a text.
-        fix: A fix that makes calls parallel, runs them ahead of time, or moves work between threads.
+        fix: The fix; its edits tell which calls it makes parallel or runs ahead of time.
 
     Returns:
-        The same object if nothing has to be assumed.
+        The same object if it assumes nothing more and its safety stays.
     """
     calls = tuple(_edited_calls(analysis, fix.edits))
     parallel = tuple(_edited_calls(analysis, (edit for edit in fix.edits if _is_parallel(edit))))
