@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from advisor.host.calibration.proof import MIN_GAIN
 from advisor.model.errors import AdvisorError, NotWritable, OutOfTime, ScriptFailed
-from advisor.model.units import format_many
+from advisor.model.units import format_many, format_share
 from advisor.model.untried import NextStep, UntriedFix, Why
 from advisor.prove.end_reasons import End, undecided_rules, why_of
 from advisor.prove.script_commands import ScriptCommands
@@ -134,7 +134,7 @@ def _sentence(why: Why, end: End, titles: str) -> str:
             what=what,
             What=what[:1].upper() + what[1:],
             script="script" if end.commands.module is None else "module",
-            gain=f"{MIN_GAIN.value:.0%}",
+            gain=format_share(MIN_GAIN.value),
             verdict=end.report.analysis.verdict.sentence,
             note=f" {end.report.notes[0].rstrip('.')}." if end.report.notes and not titles else "",
             kept="what was proved until then is in the report" if end.loop.kept else "nothing was proved until then",
