@@ -50,7 +50,8 @@ class CostlyFlatMap(Rule):
 
     The fix is kept only if the two halves in one function have the same graph as the original, op by op, if the first
     half draws no random numbers and runs no Python code, and if real elements confirm it. Where the text cannot be cut
-    safely, the finding names the line at which an author would cut, and the reason why it is not cut.
+    safely, the finding names the line at which it could be cut by hand, and the reason why it is not cut
+    automatically.
     [docs/splitting.md](splitting.md) lists what is cut and what is not.
 
     ## When not to
@@ -151,8 +152,8 @@ def costly_ops(iterator: Iterator) -> str:
 def how(split: Split) -> str:
     """Sentences on where the function is cut and what crosses the cut, or on why it is not cut."""
     if split.fix is None:
-        where = f"An author would cut it at line {split.line}; it" if split.line is not None else "It"
-        return f"{where} is not cut here, because {split.reason}."
+        by_hand = f"It could be cut by hand at line {split.line}. " if split.line is not None else ""
+        return f"{by_hand}It is not cut automatically, because {split.reason}."
     names = [f"`{name}`" for name in split.names]
     values = " and ".join([", ".join(names[:-1]), names[-1]][len(names) < 2 :])
     size = "of unknown size" if split.element_bytes is None else f"{format_bytes(split.element_bytes)} per element"

@@ -287,7 +287,7 @@ class NextStep(Rule):
         )
         size = iterator.element_bytes
         if worst is None and size is not None:
-            facts = f" Each of its elements takes {format_bytes(size)}: smaller ones (`tf.uint8` in place of `tf.float32`, " \
+            facts = f" Each of its elements takes {format_bytes(size)}: smaller ones (`tf.uint8` instead of `tf.float32`, " \
                     "cropped or filtered earlier) cost less to read and to copy."  # fmt: skip
         title = f"Give {name} less work"
         if worst is not None:
@@ -333,7 +333,7 @@ class NextStep(Rule):
         return self.finding(
             f"Use a machine with at least {format_many(needed.needed, 'core')}",
             f"A step takes {format_ns(needed.cpu_ns)} of CPU time, of the pipeline and of the training together, and would "
-            f"take {format_ns(needed.step_ns)} without its wait: that needs {format_many(needed.needed, 'core')} in place of "
+            f"take {format_ns(needed.step_ns)} without its wait: that needs {format_many(needed.needed, 'core')} instead of "
             f"{needed.now:g}, if all of it runs in parallel. tf.data service (page: advisor explain offload) runs the "
             "pipeline on the cores of other machines instead.",
             iterator=iterator,

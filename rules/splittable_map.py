@@ -57,8 +57,8 @@ class SplittableMap(Rule):
     next time, and if real elements confirm it. As all random ops are in the second half, they keep their seeds: a
     script with `tf.random.set_seed` draws the same numbers as before.
 
-    Where the text cannot be cut safely, the finding names the line at which an author would cut, and the reason why it
-    is not cut. [docs/splitting.md](splitting.md) lists what is cut and what is not.
+    Where the text cannot be cut safely, the finding names the line at which it could be cut by hand, and the reason
+    why it is not cut automatically. [docs/splitting.md](splitting.md) lists what is cut and what is not.
 
     ## When not to
     When the elements between the two maps do not fit in memory (decoded images are larger than the files), or when the
@@ -95,7 +95,7 @@ class SplittableMap(Rule):
                 yield self._advice(analysis, pipeline, iterator, call, share)
             elif share_of_wait(pipeline, iterator) >= NEAR_SHARE and share >= NEAR_SHARE:
                 line = call.function.random_site.line if call.function.random_site is not None else None
-                where = f"; an author would cut it at line {line}" if line is not None else ""
+                where = f"; it could be cut by hand at line {line}" if line is not None else ""
                 yield self.rejected(
                     f"Split {label(call)} in two and cache between them",
                     f"{obstacle}{where}",
@@ -145,9 +145,9 @@ class SplittableMap(Rule):
 def how(split: Split) -> str:
     """Sentences on where the function is cut and what crosses the cut, or on why it is not cut."""
     if split.fix is None:
-        where = f"An author would cut it at line {split.line}; it" if split.line is not None else "It"
+        by_hand = f"It could be cut by hand at line {split.line}. " if split.line is not None else ""
         size = "is unknown" if split.bytes is None else f"is {format_bytes(split.bytes)} per epoch"
-        return f"{where} is not cut here, because {split.reason}. The size of the elements at that point {size}."
+        return f"{by_hand}It is not cut automatically, because {split.reason}. The size of the elements at that point {size}."
     values = " and ".join(
         [", ".join(f"`{name}`" for name in split.names[:-1]), f"`{split.names[-1]}`"][len(split.names) < 2 :]
     )

@@ -113,7 +113,7 @@ def write_rule(rule_id: str, folder: Path, taken: Collection[str]) -> tuple[Path
     name = rule_id.replace("_", "-")
     if not _ID.fullmatch(name):
         raise AdvisorError(
-            f"{rule_id!r} is no rule id: use lower-case words joined by dashes, such as slow-cat-decoding."
+            f"{rule_id!r} is not a rule id: use lower-case words joined by dashes, such as slow-cat-decoding."
         )
     if name in taken:
         raise AdvisorError(f"There is a rule {name} already; choose another name.")

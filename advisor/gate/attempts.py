@@ -120,9 +120,7 @@ def _entry_of(line: bytes, number: int, path: Path) -> JournalEntry | None:
     if not line.strip(_BLANK):
         return None
     if not line.startswith(_HEAD) and not _HEAD.startswith(line.rstrip(b"\n")):
-        raise AdvisorError(
-            f"--journal {path} holds something else than a journal of advisor in line {number}; choose another name."
-        )
+        raise AdvisorError(f"--journal {path} is not an advisor journal (line {number}); choose another name.")
     version = _VERSION.match(line)
     if version is not None and int(version[1]) != SCHEMA_VERSION:
         raise AdvisorError(f"--journal {path} is a journal of another version of advisor; choose another name.")

@@ -171,7 +171,7 @@ def _checked(texts: ChangedTexts) -> ChangedTexts:
         try:
             compile(after, str(path), "exec", dont_inherit=True)
         except (SyntaxError, ValueError) as error:
-            raise AdvisorError(f"{texts.label}: the changed {path.name} is no valid Python ({error}).") from None
+            raise AdvisorError(f"{texts.label}: the changed {path.name} is not valid Python ({error}).") from None
     return ChangedTexts(texts.label, files, texts.only_with_change, texts.notes)
 
 

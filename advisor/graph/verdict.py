@@ -195,7 +195,9 @@ def _judge_gaps(main: Pipeline | None, gaps: GapReadings, buffer: BufferReadings
     is_bound = level != "none"
     if is_always_full(buffer) if is_bound else is_always_empty(buffer):
         assert buffer is not None
-        sentence = f"It is not sure whether input is the problem: {describe_gaps(gaps)}, but {describe_readings(buffer)}. {why}"
+        sentence = (
+            f"It is unclear whether input is the problem: {describe_gaps(gaps)}, but {describe_readings(buffer)}. {why}"
+        )
         return replace(_unknown(sentence), buffer=buffer, gaps=gaps)
     word = {"high": "Input is the problem", "moderate": "Input costs some time", "none": "Input is not the problem"}[
         level

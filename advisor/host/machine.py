@@ -88,6 +88,27 @@ def memory_bytes(cgroup: Path = _CGROUP) -> tuple[int, int]:
         (usable bytes, free bytes).
     """
     total, free = _limited(*_machine_memory())
+    limit, used = _memory_limit(cgroup)
+    if limit >= _NO_LIMIT:
+        return total, free
+    return min(total, limit), max(0, min(free, limit - used))
+
+
+def cgroup_limits(cgroup: Path = _CGROUP) -> tuple[float | None, int | None]:
+    """Return the limits of the cgroup of this process and of its ancestors, the smallest of each, whatever the machine has.
+
+    Args:
+        cgroup: Root of the cgroup file system.
+
+    Returns:
+        (CPU quota in cores, memory limit in bytes); None where there is no limit.
+    """
+    quota, (limit, _) = _quota(cgroup), _memory_limit(cgroup)
+    return quota if quota < math.inf else None, limit if limit < _NO_LIMIT else None
+
+
+def _memory_limit(cgroup: Path) -> tuple[int, int]:
+    """Return the smallest memory limit and the bytes in use of the group that sets it; `_NO_LIMIT` if none does."""
     limit, used = _NO_LIMIT, 0
     for folder in (*_own_groups(cgroup, ""), *_own_groups(cgroup / "memory", "memory")):
         for limit_name, used_name in (
@@ -97,9 +118,7 @@ def memory_bytes(cgroup: Path = _CGROUP) -> tuple[int, int]:
             group_limit = _number(folder / limit_name)
             if group_limit is not None and group_limit < limit:
                 limit, used = group_limit, (_number(folder / used_name) or 0) - _reclaimable(folder)
-    if limit >= _NO_LIMIT:
-        return total, free
-    return min(total, limit), max(0, min(free, limit - used))
+    return limit, used
 
 
 def _reclaimable(group: Path) -> int:

@@ -82,8 +82,8 @@ class FixedNumbers:
         steps = f"in steps of {units.format_ns(self.step_ns)}"
         if self.speed is None:
             return (
-                f"AUTOTUNE is kept instead of {numbers}: the pipeline would take {memory}, which saves too little to give up "
-                "what adapts to another machine."
+                f"AUTOTUNE is kept instead of {numbers}: the pipeline would take {memory}, which saves too little to justify "
+                "a fixed value, which does not adapt to other machines."
             )
         ratio = units.format_range(*self.speed)
         if self.is_chosen:

@@ -84,8 +84,8 @@ def why_not_written(movability: Movability, sizing: Sizing | None, diff: str, pr
         return "Nothing was written, because the pipeline cannot move to workers."
     if movability.verdict == UNDECIDED:
         return (
-            "Nothing was written, because it is undecided whether the pipeline does the same on workers: see what speaks "
-            "against it."
+            "Nothing was written, because it is unknown whether the pipeline behaves the same on workers; see the objections "
+            "above."
         )
     if proof is not None:
         if proof.verdict != FASTER:

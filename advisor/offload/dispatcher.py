@@ -138,7 +138,9 @@ def _explained(name: str, error: Any) -> str:  # noqa: ANN401  grpc has no types
             "address and the firewall between the machines."
         )
     if code == "UNIMPLEMENTED":
-        return f"{name} is no dispatcher of tf.data service: another server answers there, such as one of its workers."
+        return (
+            f"{name} is not a dispatcher of tf.data service: another server answers there, such as one of its workers."
+        )
     if code == "UNAVAILABLE":
         return (
             f"No dispatcher of tf.data service answers at {name} ({_cause(details)}): start it, or check the address and the "

@@ -61,7 +61,7 @@ def deployment_of(analysis: Analysis, sizing: Sizing | None, worker_cores: float
     host = analysis.host
     version = host.tensorflow_version if host is not None else ""
     if not _RELEASE.fullmatch(version):
-        shown = f"is {version}, which is no release" if version else "was not recorded"
+        shown = f"is {version}, which is not a release" if version else "was not recorded"
         raise AdvisorError(
             f"No files can be made: the TensorFlow of the script {shown}, and the image of the workers must have the same one. "
             "Run advisor offload with a release of TensorFlow."

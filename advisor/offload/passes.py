@@ -122,7 +122,7 @@ def _obstacle(analysis: Analysis, anchor: Call, consumed: Call, after: Sequence[
     main, recording = analysis.main, analysis.recording
     consumer = main.consumer if main is not None else None
     if consumer is None or consumer.kind != "keras.fit":
-        return "the main loop is no call of fit."
+        return "the main loop is not a call of fit."
     if consumer.site is None:
         return "the line that calls fit is unknown."
     if steps is None:

@@ -51,7 +51,7 @@ def batch_before_take(places: Sequence[Call]) -> BatchBeforeTake | None:
         batches = count // size
         text = (
             f"`take` moves after `batch` and counts {format_count(batches)} batches instead of {format_count(count)} elements, "
-            "so that the workers send batches and none of them counts for itself."
+            "so that the workers send batches and no worker counts separately."
         )
         edits = (MoveAfter(taken.id, batch.id), SetArgument(taken.id, "count", batches))
         return BatchBeforeTake(batch, taken, Repair(text, edits))

@@ -131,7 +131,7 @@ def edits_to_batch_first(analysis: Analysis, call: Call, batched: Call) -> tuple
     """Return the edits after which a `map` takes batches; None if batches of its elements may differ from those of its results.
 
     A `padded_batch` that pads nothing is a `batch`. It is moved as it is, unless its arguments describe the results of the `map`.
-    One that pads moves only before an element-wise function that makes padding of padding.
+    One that pads moves only before an element-wise function that maps padding to padding.
     A `map` at the end of the function of an `interleave` or `flat_map` is moved out of it: these pass elements on as they are.
 
     Args:
@@ -209,7 +209,7 @@ def padding_obstacle(analysis: Analysis, call: Call, batched: Call) -> str | Non
     chain = linear_chain(analysis, call)
     elements = chain[1].element_spec if len(chain) > 1 else ""
     if function.keeps_padding is None or not _pads_alike(elements, call.element_spec, batched):
-        return f"{where}, and it is not known that its function makes padding of padding"
+        return f"{where}, and it is not known that its function maps padding to padding"
     return None
 
 

@@ -1,7 +1,7 @@
 """Whether what the function of a `flat_map` or `interleave` computes can move to a parallel `map` before it.
 
 In: an `Analysis` and a call whose function computes before it makes a dataset.  Out: `Split`: the fix, or the reason why
-there is none and the line at which an author would cut.
+there is none and the line at which it could be cut by hand.
 """
 
 from __future__ import annotations

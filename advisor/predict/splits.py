@@ -1,7 +1,7 @@
 """Whether the function of a random `map` can be split so that its deterministic first half is cached, and what that takes.
 
 In: an `Analysis` and a `map` whose function draws random numbers.  Out: `Split`: the fix, or the reason why there is none and the
-line at which an author would cut.
+line at which it could be cut by hand.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from advisor.host.calibration.proof import MIN_GAIN
 from advisor.model.errors import AdvisorError, NotWritable, OutOfTime, ScriptFailed
-from advisor.model.units import format_many
+from advisor.model.units import format_many, format_share
 from advisor.model.untried import NextStep, UntriedFix, Why
 from advisor.prove.end_reasons import End, undecided_rules, why_of
 from advisor.prove.script_commands import ScriptCommands
@@ -134,7 +134,7 @@ def _sentence(why: Why, end: End, titles: str) -> str:
             what=what,
             What=what[:1].upper() + what[1:],
             script="script" if end.commands.module is None else "module",
-            gain=f"{MIN_GAIN.value:.0%}",
+            gain=format_share(MIN_GAIN.value),
             verdict=end.report.analysis.verdict.sentence,
             note=f" {end.report.notes[0].rstrip('.')}." if end.report.notes and not titles else "",
             kept="what was proved until then is in the report" if end.loop.kept else "nothing was proved until then",
@@ -192,15 +192,15 @@ _SENTENCES = {
     Why.CANNOT_REWRITE: "{What}: the text of the script cannot be changed automatically. {goes_on}",
     Why.UNWRITABLE: "{What}: the file cannot be written. The command tries it without --write and shows the diff.",
     Why.CONFLICT: "{What}: not tried, because another change of the same call was. The command tries it alone.",
-    Why.BUDGET_TOO_SHORT: "The budget is shorter than what any script needs. The command allows more.",
+    Why.BUDGET_TOO_SHORT: "The budget is below the minimum for any script. The command allows more.",
     Why.ANALYSIS_OUT_OF_TIME: "The budget was used up before the script was measured. The command allows more.",
     Why.NO_TIME: "The analysis left no time for a trial. The command allows more.",
     Why.TRIALS_OUT_OF_TIME: "There was no time to try everything. The command allows more.",
     Why.SCRIPT_OUT_OF_TIME: "There was no time to measure the whole script. The command allows more.",
     Why.SMALL_GAIN: "{What}: a training step could gain less than {gain}. The command tries it on the pipeline alone.",
     Why.FAST_ENOUGH: (
-        "The pipeline alone is so much faster than the training that more speed is of no use here. The command tries the rest on "
-        "the pipeline alone."
+        "The pipeline alone is already so much faster than the training that further speedups have no effect. The command tries "
+        "the rest on the pipeline alone."
     ),
     Why.TOO_MANY: "The limit of trials was reached. The command tries the rules that are left.",
     Why.CANNOT_REPLAY: "{What}: the dataset cannot be made again with it outside the training. {goes_on}",

@@ -23,6 +23,7 @@ from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.finding import Finding, Safety
 from advisor.model.outcome import Report
 from advisor.model.termination import is_interrupt
+from advisor.model.units import format_share
 from advisor.model.untried import Why
 from advisor.prove.loop_result import (
     Attempt,
@@ -226,7 +227,8 @@ def _search(
             break
     if not stopped.sentence and (left := _untried(proposed, state)):
         titles = "; ".join(finding.title for finding in left)
-        sentence = f"Not tried: {titles}, as a training step could gain less than {MIN_GAIN.value:.0%} more. {limits.try_small}"
+        gain = format_share(MIN_GAIN.value)
+        sentence = f"Not tried: {titles}, as a training step could gain less than {gain} more. {limits.try_small}"
         stopped = _Stop(sentence.strip(), Why.SMALL_GAIN)
     return stopped
 

@@ -19,7 +19,7 @@ from advisor.model.intervals import t_quantile
 from advisor.model.outcome import Interval
 from advisor.model.paired_test import CLEAR, FUTILE, LAST
 from advisor.model.sequential_test import MIN_PAIRS, Decision
-from advisor.model.units import format_range
+from advisor.model.units import format_range, format_share
 from advisor.prove.trial.trial_result import judge
 
 
@@ -121,4 +121,4 @@ def _quantile(freedom: int) -> float:
 
 
 def _change(share: float) -> str:
-    return f"{abs(share):.0%} {'longer' if share > 0 else 'less'}"
+    return f"{format_share(abs(share))} {'longer' if share > 0 else 'less'}"

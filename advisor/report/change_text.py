@@ -37,7 +37,7 @@ def print_change(change: ChangeProof, console: Console) -> None:
     if figures.row_count:
         print_section(console, "Pipeline alone" if change.is_pipeline_only else "Whole script", [figures])
     if change.losses:
-        print_section(console, "Loss of the first batches, the data being the same", [_losses(change)])
+        print_section(console, "Loss of the first batches (identical data)", [_losses(change)])
         if change.loss is not None:
             print_lines(console, Text(change.loss.sentence), indent=2)
     told = [*change.notes, *(change.test.sentences if change.test is not None else ())]

@@ -8,7 +8,7 @@ class CannotSplitError(Exception):
 
     Args:
         reason: Why, as a clause that ends a sentence.
-        line: The line at which an author would cut it; None if unknown.
+        line: The line at which it could be cut by hand; None if unknown.
     """
 
     def __init__(self, reason: str, line: int | None = None) -> None:
@@ -16,4 +16,4 @@ class CannotSplitError(Exception):
         self.reason = reason
         """Why, as a clause that ends a sentence."""
         self.line = line
-        """The line at which an author would cut it; None if unknown."""
+        """The line at which it could be cut by hand; None if unknown."""

@@ -16,6 +16,7 @@ from advisor.model.calls import AUTOTUNE, Call, Scalar
 from advisor.model.catalog import is_async
 from advisor.model.pipeline import Analysis, Bottleneck, Iterator, OpCost, Pipeline, StepStats, Verdict
 from advisor.model.recording import Consumer, Host, Recording, ScriptExit, Usage
+from advisor.model.units import format_share
 from advisor.testing.simulated_script import FILE, Machine, Script, Stage
 
 MS = 1_000_000
@@ -283,7 +284,7 @@ def _analysis(
         1 / (1 - min(share, 0.999)),
         steps,
         "pipeline" if level != "none" else "model",
-        f"{share:.0%} of the step time is spent waiting for input.",
+        f"{format_share(share)} of the step time is spent waiting for input.",
         level=level,
     )
     wall = round(step_ms * machine.steps * MS)

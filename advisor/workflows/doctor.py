@@ -18,13 +18,13 @@ from pathlib import Path
 from advisor.capture.machine_probe import probe_tensorflow
 from advisor.capture.request import Progress
 from advisor.host.calibration.stored import BUILT_IN, cache_folder, calibration_file, load_calibration
-from advisor.host.machine import describe_host
+from advisor.host.machine import cgroup_limits, describe_host
 from advisor.model.calibration import Calibration
 from advisor.model.errors import AdvisorError
 from advisor.model.recording import Host
 from advisor.model.run_folder import runs_folder
 from advisor.model.tensorflow_facts import TensorFlowFacts
-from advisor.model.units import format_bytes, format_ns
+from advisor.model.units import format_bytes, format_count, format_ns
 from advisor.model.version import __version__
 from advisor.sandbox.launch_steps import try_view
 from advisor.sandbox.namespace import COPIED, REDIRECTED, View
@@ -123,7 +123,14 @@ def _machine(host: Host) -> Iterator[Check]:
     yield Check("machine", "cores", f"{host.cores:g} usable of {host.cores_installed} (CPU affinity, cgroup)")
     limit = f"{format_bytes(host.memory_bytes)} usable, {format_bytes(host.memory_free_bytes)} free (cgroup, ulimit)"
     yield Check("machine", "memory", limit)
+    yield _cgroup_limits(*cgroup_limits())
     yield _private_view()
+
+
+def _cgroup_limits(quota: float | None, memory: int | None) -> Check:
+    """The limits themselves: what is usable may also be limited by the machine, the affinity or `ulimit`."""
+    cpu = "none" if quota is None else f"{format_count(quota)} core{'' if quota == 1 else 's'}"
+    return Check("machine", "cgroup limits", f"CPU {cpu}, memory {'none' if memory is None else format_bytes(memory)}")
 
 
 def _private_view() -> Check:

@@ -65,7 +65,7 @@ class TrialJournal:
             AdvisorError: The file is no journal, or the hypothesis is too long.
         """
         if len(hypothesis) > MAX_HYPOTHESIS:
-            raise AdvisorError(f"--hypothesis is longer than {MAX_HYPOTHESIS} characters; say it in a sentence.")
+            raise AdvisorError(f"--hypothesis is longer than {MAX_HYPOTHESIS} characters; shorten it to one sentence.")
         script = request.script
         identity = identify(script.path, script.module, script.args, request.texts)
         options = TrialOptions(

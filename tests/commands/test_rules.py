@@ -36,8 +36,8 @@ def test_an_example_that_does_not_hold_is_told_and_fails(here, capsys):
 @pytest.mark.parametrize(
     ("args", "says"),
     [
-        (["rules", "new", "Slow Cats"], "is no rule id"),
-        (["rules", "new", "../slow"], "is no rule id"),
+        (["rules", "new", "Slow Cats"], "is not a rule id"),
+        (["rules", "new", "../slow"], "is not a rule id"),
         (["rules", "new", "serial-map"], "There is a rule serial-map already"),
         (["rules", "test", "nowhere"], "There is no folder"),
         (["rules", "test", "."], "There is no rule in"),

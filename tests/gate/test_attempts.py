@@ -136,10 +136,10 @@ def changed(**fields):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"a note\n", "something else than a journal"),
-        (b"\x00\xff\xfe\n", "something else than a journal"),
+        (b"a note\n", "is not an advisor journal"),
+        (b"\x00\xff\xfe\n", "is not an advisor journal"),
         (b'{"schema_version": 1, "advisor_version": "1", "target": "x"}\n', "damaged in line 1"),
-        (b"[" * 100_000, "something else than a journal"),
+        (b"[" * 100_000, "is not an advisor journal"),
         (b'{"schema_version":1,"event":"began"}\n', "damaged in line 1"),
         (b'{"schema_version":2,"event":"began"}\n', "another version"),
         (changed(event="done"), "damaged in line 1"),

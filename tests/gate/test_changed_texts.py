@@ -91,7 +91,7 @@ def test_a_patch_of_several_files_and_of_a_new_one(project):
         ("", "is empty"),
         ("no patch at all\n", "does not apply"),
         (diff("a/train.py", "b/train.py", "other\n", "text\n"), "does not apply"),
-        (diff("a/train.py", "b/train.py", BEFORE, "import (\n"), "no valid Python"),
+        (diff("a/train.py", "b/train.py", BEFORE, "import (\n"), "is not valid Python"),
         (diff("a/../x.py", "b/../x.py", "a\n", "b\n"), "outside"),
     ],
 )

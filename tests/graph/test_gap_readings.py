@@ -73,7 +73,7 @@ def test_a_buffer_that_agrees_is_told() -> None:
 def test_a_buffer_that_contradicts_leaves_it_open(wait_ms: int, elements: int, fill: str) -> None:
     verdict = verdict_of(recorded(*[wait_ms] * 12, buffer=[elements] * 12))
     assert (verdict.level, verdict.is_input_bound, verdict.certainty) == ("unknown", False, "none")
-    assert verdict.sentence.startswith("It is not sure whether input is the problem: ")
+    assert verdict.sentence.startswith("It is unclear whether input is the problem: ")
     assert f"but the prefetch buffer was {fill} at 12 of 12 steps" in verdict.sentence
     assert verdict.gaps is not None and verdict.buffer is not None
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.host.machine import describe_host, has_bfloat16, memory_bytes, usable_cores
+from advisor.host.machine import cgroup_limits, describe_host, has_bfloat16, memory_bytes, usable_cores
 
 
 def write(folder: Path, **files: str) -> Path:
@@ -31,6 +31,7 @@ def test_limits_of_cgroup_1_count(tmp_path):
     write(tmp_path / "memory", memory__limit_in_bytes=str(1 << 29), memory__usage_in_bytes="0")
     assert usable_cores(tmp_path) == 0.25
     assert memory_bytes(tmp_path)[0] == 1 << 29
+    assert cgroup_limits(tmp_path) == (0.25, 1 << 29)
 
 
 def test_without_limits_the_whole_machine_counts(tmp_path):
@@ -38,6 +39,7 @@ def test_without_limits_the_whole_machine_counts(tmp_path):
     write(tmp_path / "cpu", cpu__cfs_quota_us="-1", cpu__cfs_period_us="100000")
     write(tmp_path / "memory", memory__limit_in_bytes=str(2**63 - 4096))
     assert usable_cores(tmp_path) == len(os.sched_getaffinity(0))
+    assert cgroup_limits(tmp_path) == cgroup_limits(tmp_path / "nothing") == (None, None)
     assert memory_bytes(tmp_path)[0] == memory_bytes(tmp_path / "nothing")[0] > 1 << 20
 
 

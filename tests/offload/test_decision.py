@@ -58,7 +58,7 @@ def test_the_source_is_changed_only_if_that_helps_and_is_certain():
     movable, enough = Movability(MOVABLE, ""), Sizing("workers", "", workers=2)
     assert why_not_written(movable, enough, "diff") == ""
     assert "cannot move" in why_not_written(Movability(REFUSED, ""), None, "")
-    assert "undecided" in why_not_written(UNSURE, enough, "diff")
+    assert "it is unknown whether" in why_not_written(UNSURE, enough, "diff")
     assert "no number of workers" in why_not_written(movable, Sizing("no gain", ""), "diff")
     assert "cannot be expressed" in why_not_written(movable, enough, "")
 
@@ -78,6 +78,6 @@ def test_with_a_service_the_source_is_changed_only_if_it_is_proved_faster():
         assert "not proved faster" in why_not_written(
             movable, None, "diff", dataclasses.replace(faster, verdict=verdict)
         )
-    assert "undecided" in why_not_written(UNSURE, None, "diff", faster)
+    assert "it is unknown whether" in why_not_written(UNSURE, None, "diff", faster)
     assert sentence_of(movable, None, faster) == "It can move. The training is faster."
     assert sentence_of(Movability(REFUSED, "It cannot."), None, faster) == "It cannot."

@@ -154,14 +154,14 @@ def test_the_finding_says_where_and_why_not(tmp_path):
     found = finding(analysis_of(tmp_path, lines=early))
     assert found.fix is None
     assert found.because.endswith(
-        "An author would cut it at line 2; it is not cut here, because nothing is computed before it. "
+        "It could be cut by hand at line 2. It is not cut automatically, because nothing is computed before it. "
         "The size of the elements at that point is unknown."
     )
     (tmp_path / "train.py").unlink()
     analysis = analysis_of(tmp_path)
     (tmp_path / "train.py").unlink()
     assert (
-        "An author would cut it at line 4; it is not cut here, because its file cannot be read"
+        "It could be cut by hand at line 4. It is not cut automatically, because its file cannot be read"
         in finding(analysis).because
     )
     late = (
@@ -186,5 +186,5 @@ def test_a_pass_that_ends_early_is_named_with_the_line_of_the_cut(tmp_path):
     report = run_rules(analysis_of(tmp_path, source(spec=SPEC), MAP, take(50), batch(32)), rule, Settings())
     assert not report.findings
     (rejected,) = report.rejected
-    assert "because take at train.py:" in rejected.reason and "would cut it at line 4" in rejected.reason
+    assert "because take at train.py:" in rejected.reason and "could be cut by hand at line 4" in rejected.reason
     assert split(analysis_of(tmp_path, source(spec=SPEC), take(5_000), MAP, batch(32))).fix is not None

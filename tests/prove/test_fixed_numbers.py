@@ -101,8 +101,8 @@ def test_little_memory_is_no_reason_to_give_up_what_adapts():
     assert (numbers.parallel_calls, numbers.buffer_size, numbers.is_chosen) == (2, 1, False)
     assert numbers.sentence == (
         "AUTOTUNE is kept instead of num_parallel_calls=2 and prefetch(1): the pipeline would take 497 MiB instead of 500 MiB "
-        "with up to 2 instead of 16 threads per call, at a peak of 900 MiB, which saves too little to give up what adapts to "
-        "another machine."
+        "with up to 2 instead of 16 threads per call, at a peak of 900 MiB, which saves too little to justify a fixed value, "
+        "which does not adapt to other machines."
     )
     ((edits, numbered, step_ns),) = held.asked
     assert step_ns == 10 * MS

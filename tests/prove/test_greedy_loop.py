@@ -174,7 +174,7 @@ def test_what_could_gain_too_little_is_told_and_not_tried():
         {"map"},
     ]  # before the first change is kept, the prediction is that of the training
     assert result.stopped_because == (
-        "Not tried: Do fetch, as a training step could gain less than 5% more. `advisor fix x.py` tries it."
+        "Not tried: Do fetch, as a training step could gain less than 5 % more. `advisor fix x.py` tries it."
     )
 
 

@@ -20,8 +20,8 @@ def decision(low: float, high: float, reason: str = CLEAR) -> Decision:
     ("steps", "expected"),
     [
         (STEADY, ""),
-        ((10.0, 11.0, 12.1, 13.2, 14.5, 16.0), "after 6 turns, a step takes 59% longer"),
-        ((10.0, 9.5, 9.0, 8.6, 8.2, 7.8), "after 6 turns, a step takes 22% less"),
+        ((10.0, 11.0, 12.1, 13.2, 14.5, 16.0), "after 6 turns, a step takes 59.4 % longer"),
+        ((10.0, 9.5, 9.0, 8.6, 8.2, 7.8), "after 6 turns, a step takes 21.9 % less"),
         ((10.0, 10.05, 10.1, 10.15, 10.2, 10.25), ""),  # certain, and not worth a word
         ((10.0, 14.0, 9.0, 15.0, 10.0, 16.0), ""),  # may be chance
         ((10.0, 20.0, 40.0), ""),  # too few to tell

@@ -60,6 +60,19 @@ def test_profiler_that_fails():
     assert check.value == "fails: it wrote no profile" and not check.is_ok
 
 
+@pytest.mark.parametrize(
+    ("quota", "memory", "expected"),
+    [
+        (None, None, "CPU none, memory none"),
+        (1.5, 1 << 31, "CPU 1.5 cores, memory 2 GiB"),
+        (1.0, None, "CPU 1 core, memory none"),
+    ],
+)
+def test_limits_of_the_cgroup_are_shown_as_they_are(quota, memory, expected, monkeypatch):
+    monkeypatch.setattr(doctor, "cgroup_limits", lambda: (quota, memory))
+    assert by_name(doctor._machine(HOST))["cgroup limits"] == Check("machine", "cgroup limits", expected)
+
+
 def test_costs_have_units_and_the_built_in_value_beside_them():
     measured = Calibration(next_ns=41_000.0, copied_bytes_per_ns=8.0, wakeup_ns=900.0, measured_on="2026-11-21")
     checks = by_name(doctor._calibration(HOST, measured, ""))
@@ -85,7 +98,7 @@ def test_broken_tensorflow_is_a_line_and_the_page_is_complete(tmp_path, monkeypa
     lines = {check["name"]: check for check in page["checks"]}
     assert lines["TensorFlow"]["value"].startswith("cannot be imported: ImportError: libfoo.so")
     assert not lines["TensorFlow"]["is_ok"]
-    assert {"advisor", "Python", "cores", "memory", "private view", "cache"} <= set(lines)
+    assert {"advisor", "Python", "cores", "memory", "cgroup limits", "private view", "cache"} <= set(lines)
     assert page["calibration"] is None
 
 

@@ -164,7 +164,7 @@ def test_a_verdict_that_cannot_be_noted_is_shown_all_the_same(proofs, capsys, mo
         (["--resume"], "--resume needs --journal FILE"),
         (["--hypothesis", "x"], "--hypothesis needs --journal FILE"),
         (["--journal", "train.py"], "names a source file"),
-        (["--journal", "notes.txt"], "something else than a journal"),
+        (["--journal", "notes.txt"], "is not an advisor journal"),
         (["--journal", "journal", "--hypothesis", "x" * 2001], "longer than 2000 characters"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Whether an element-wise function makes padding of padding, so that it may be applied after a `padded_batch`.
+"""Whether an element-wise function maps padding to padding, so that it may be applied after a `padded_batch`.
 
 In: the function that TensorFlow traced for one element.  Out: yes, no, or None if it does not follow from the graph.
 

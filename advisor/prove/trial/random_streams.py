@@ -68,7 +68,8 @@ def judge_counts(streams: ComparedStreams, before: Stream, after: Stream) -> Obs
     loss = smallest_visible_loss(total, share)
     if loss > _VISIBLE_LOSS:
         undecided = undecided or (
-            f"The number of elements is random, and so small that {loss:.0%} of them could be missing without being noticed."
+            f"The number of elements is random, and so small that {units.format_share(loss)} of them could be missing without "
+            "being noticed."
         )
     for component in range(len(before.rows[0]) if before.rows else 0):
         agreement = compare_distributions(before, other, after, component)
@@ -187,6 +188,6 @@ def _power(before: int, after: int) -> str:
     if share >= 1:
         return ""
     return (
-        f"Random components were compared by distribution in {after} elements, enough to detect a difference of {share:.0%} of "
-        "the values."
+        f"Random components were compared by distribution in {after} elements, enough to detect a difference of "
+        f"{units.format_share(share)} of the values."
     )

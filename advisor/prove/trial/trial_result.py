@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from advisor.host.calibration.proof import WORTHWHILE
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval, LossDeviation
+from advisor.model.units import format_share
 
 FASTER, SAME, SLOWER, BROKEN, REFUSED = "faster", "same", "slower", "broken", "refused"
 
@@ -58,7 +59,7 @@ def judge(speedup: Interval | None) -> tuple[str, str]:
     if speedup.high < 1 and speedup.value <= 1 / WORTHWHILE.value:
         return SLOWER, ""
     if speedup.low > 1:
-        return SAME, f"Faster by less than {WORTHWHILE.value - 1:.0%}, which is not worth a change."
+        return SAME, f"Faster by less than {format_share(WORTHWHILE.value - 1)}, which is not worth a change."
     if speedup.high < 1:
-        return SAME, f"Slower by less than {WORTHWHILE.value - 1:.0%}."
+        return SAME, f"Slower by less than {format_share(WORTHWHILE.value - 1)}."
     return SAME, ""

@@ -29,7 +29,7 @@ from advisor.host.machine import memory_bytes
 from advisor.model.calls import INFINITE_CARDINALITY, Call, Site
 from advisor.model.edits import BuildOnce, Edit, InsertAfter, MoveAfter, Remove
 from advisor.model.finding import Safety
-from advisor.model.units import format_bytes
+from advisor.model.units import format_bytes, format_share
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, Side, measure
 from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.element_digests import Bounds, collect
@@ -361,7 +361,7 @@ def _check_room(peaks: Sequence[int | None], alone_bytes: int, predicted_bytes: 
     if free and needed > MEMORY_SHARE.value * free:
         raise CannotMeasure(
             f"not measured: the pipeline with the fix would take about {format_bytes(needed)} in addition to the original, and "
-            f"only {MEMORY_SHARE.value:.0%} of the {format_bytes(free)} of free memory may be used"
+            f"only {format_share(MEMORY_SHARE.value)} of the {format_bytes(free)} of free memory may be used"
         )
 
 
@@ -388,8 +388,8 @@ def _too_big(needed: int | None) -> str:
     if needed is None or not free or needed <= MEMORY_SHARE.value * free:
         return ""
     return (
-        f"Not tried: it would take {format_bytes(needed)}, and only {MEMORY_SHARE.value:.0%} of the {format_bytes(free)} of free "
-        "memory may be used."
+        f"Not tried: it would take {format_bytes(needed)}, and only {format_share(MEMORY_SHARE.value)} of the "
+        f"{format_bytes(free)} of free memory may be used."
     )
 
 

@@ -189,7 +189,7 @@ def test_a_worker_is_no_dispatcher(service: Any) -> None:
     service.start_worker()
     (worker,) = Dispatcher(service.address).workers()
     assert reachable([worker, "localhost:9"]) == (worker,)
-    with pytest.raises(AdvisorError, match=r"is no dispatcher of tf.data service"):
+    with pytest.raises(AdvisorError, match=r"is not a dispatcher of tf.data service"):
         Dispatcher(f"grpc://{worker}").workers()
 
 
