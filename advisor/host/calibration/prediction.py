@@ -57,7 +57,9 @@ OP_START_NS = Constant(
 """Time that an op of a function takes before it computes anything, which a call per batch saves for all elements but one:
 typical, maximum."""
 
-PLAUSIBLE_RATIO = Constant(8.0, "ratio")
+PLAUSIBLE_RATIO = Constant(
+    8.0, "ratio", "Below the ten times that a measurement next to twelve busy processes gave (`BUSY_CORES`)."
+)
 """A measured cost that differs from the built-in one by more than this ratio is taken for a failed measurement."""
 
 # -- Costs and factors of the model

@@ -119,17 +119,21 @@ NUMBERS_RESERVE = Constant(
 """Parallel calls relative to what the training needs on average."""
 NUMBERS_S = Constant(25.0, "s", "Two warm-ups of 2.5 s; with turns, six to ten pairs of 0.6 s in addition.", TWO_CORES)
 """Longest time of the comparison; it does not start if less is left."""
-NUMBERS_TURNS = Constant(10, "turns")
+NUMBERS_TURNS = Constant(10, "turns", "With the warm-ups and the pauses, they fit into `NUMBERS_S`.")
 """Maximum number of pairs of turns in it."""
-MATERIAL_BYTES = Constant(64 << 20, "bytes")
+MATERIAL_BYTES = Constant(
+    64 << 20,
+    "bytes",
+    "A number that is right for 8 cores is wrong for 64, so the saving must be worth it (docs/proof.md).",
+)
 """Numbers that save less memory ..."""
-MATERIAL_SHARE = Constant(0.1, "share")
+MATERIAL_SHARE = Constant(0.1, "share", "As `MATERIAL_BYTES`.")
 """... or less than this share of the process's peak do not replace AUTOTUNE."""
 
 # -- The child that serves trials (`advisor.prove.held_process`)
 
-TRIAL_S = Constant(90.0, "s")
-"""Longest time for the turns of one trial; most need a third."""
+TRIAL_S = Constant(90.0, "s", "Most trials need a third of it.")
+"""Longest time for the turns of one trial."""
 PROMPT_TRIAL_S = Constant(60.0, "s", "Somebody is waiting at a prompt.")
 """The same in a notebook or an interactive session."""
 SILENCE_S = Constant(150.0, "s", "It reports each turn and pass, which take up to a minute.")
