@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from advisor.host.calibration.analysis import EXPLAINED_SHARE
 from advisor.model import catalog
 from advisor.model.calls import INFINITE_CARDINALITY, Call, FunctionFacts, Site
 from advisor.model.edits import (
@@ -230,8 +231,9 @@ class Rule:
         )
 
 
-NEAR_SHARE = 0.05
-"""Share of the wait from which a rule says why it proposes nothing for an iterator. A smaller share needs no explanation."""
+NEAR_SHARE = EXPLAINED_SHARE.value
+"""Share of the wait, 0 to 1, from which a rule says why it proposes nothing for an iterator. A smaller share needs no
+explanation."""
 
 
 def parallel_fix(calls: Sequence[Call]) -> Fix | None:

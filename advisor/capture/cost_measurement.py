@@ -19,40 +19,28 @@ from collections.abc import Callable
 from typing import Any
 
 from advisor.capture.window.usage import Snapshot, usage_between
+from advisor.host.calibration.capture import (
+    COST_BATCH,
+    COST_BUFFERS,
+    COST_CHUNK_BYTES,
+    COST_COMPONENT_BYTES,
+    COST_COMPONENTS,
+    COST_COPIED_BATCH,
+    COST_IMAGE_BYTES,
+    COST_MANY_BYTES,
+    COST_OPS,
+    COST_PRODUCTS,
+    COST_RECORD_BYTES,
+    COST_RECORDS,
+    COST_TURN_S,
+    COST_TURNS,
+    COST_WAKEUPS,
+)
 from advisor.host.calibration.prediction import EFFICIENCY
 from advisor.host.calibration.stored import busy_calibration, plausible, today
 from advisor.host.calibration.window import BUSY_CORES
 from advisor.host.machine import usable_cores
 from advisor.model.calibration import Calibration
-
-# The sizes below were chosen, not measured: large enough for the cost to be visible, small enough for all of them to take four
-# seconds.
-_TURN_S = 0.05
-"""Length of a turn in seconds."""
-_TURNS = 4
-"""Number of turns, of which the fastest counts."""
-_COMPONENTS = 21
-"""Components of the larger of two elements."""
-_COMPONENT_BYTES = 1 << 10
-_BATCH = 8
-"""Elements of a batch whose hand-over is measured."""
-_COPIED_BATCH = 64
-"""Elements of a batch whose copying takes several times as long as one `next`."""
-_IMAGE_BYTES = 48 << 10
-_MANY_BYTES = 64 << 20
-"""More than fits into usual processor caches."""
-_CHUNK_BYTES = 1 << 20
-"""Bytes of one read from the page cache."""
-_RECORD_BYTES = 12_000
-_RECORDS = 256
-_SMALL_BUFFER, _LARGE_BUFFER = 256, 64 << 10
-"""Buffers of a reader in bytes: with many reads per record, and with few."""
-_WAKEUPS = 200
-"""Number of wake-ups, of which the median counts."""
-_MATMULS = (2, 8)
-"""Functions of about 60 and 120 us on the machine of the built-in values, where the hand-over is a visible part."""
-_OPS = 40
-"""Ops of the longer of two functions whose calls are otherwise equal."""
 
 
 def measure_costs(tf: Any) -> Calibration:  # noqa: ANN401
@@ -66,7 +54,7 @@ def measure_costs(tf: Any) -> Calibration:  # noqa: ANN401
     calibration = Calibration(
         next_ns=ahead_ns,
         next_here_ns=here_ns,
-        component_ns=(_next_ns(tf, _COMPONENTS, False) - here_ns) / (_COMPONENTS - 1),
+        component_ns=(_next_ns(tf, COST_COMPONENTS.value, False) - here_ns) / (COST_COMPONENTS.value - 1),
         handoff_ns=_handoff_ns(tf) if usable_cores() >= 2 else None,
         copied_bytes_per_ns=_copied_bytes_per_ns(tf),
         small_read_ns=_small_read_ns(tf),
@@ -93,7 +81,7 @@ def cores_of_others(start: Snapshot) -> float:
 
 def _next_ns(tf: Any, components: int, is_ahead: bool) -> float:  # noqa: ANN401
     """Time of a Python `next` on cached elements."""
-    element = tuple(tf.zeros(_COMPONENT_BYTES, tf.uint8) for _ in range(components))
+    element = tuple(tf.zeros(COST_COMPONENT_BYTES.value, tf.uint8) for _ in range(components))
     dataset = tf.data.Dataset.from_tensors(element).cache().repeat()
     return _turns_ns(dataset.prefetch(2) if is_ahead else dataset)
 
@@ -101,15 +89,15 @@ def _next_ns(tf: Any, components: int, is_ahead: bool) -> float:  # noqa: ANN401
 def _handoff_ns(tf: Any) -> float:  # noqa: ANN401
     """Time per element that a second thread loses, beyond the share of a thread's time that is lost anyway."""
     losses = []
-    for count in _MATMULS:
+    for count in COST_PRODUCTS.value:
         one, two = (
             _turns_ns(
                 tf.data.Dataset.range(1 << 40)
                 .map(_matmuls(tf, count), num_parallel_calls=threads)
-                .batch(_BATCH)
+                .batch(COST_BATCH.value)
                 .with_options(_as_written(tf))
             )
-            / _BATCH
+            / COST_BATCH.value
             for threads in (None, 2)
         )
         losses.append(two - one / 2 / EFFICIENCY.value[1])
@@ -133,10 +121,14 @@ def _copied_bytes_per_ns(tf: Any) -> float:  # noqa: ANN401
         cached = tf.data.Dataset.from_tensor_slices(tf.zeros((count, element_bytes), tf.uint8)).cache()
         for _ in cached:  # fill it
             pass
-        return _turns_ns(cached.repeat().batch(_COPIED_BATCH))
+        return _turns_ns(cached.repeat().batch(COST_COPIED_BATCH.value))
 
-    count = _MANY_BYTES // _IMAGE_BYTES
-    return _COPIED_BATCH * _IMAGE_BYTES / max(1.0, batch_ns(_IMAGE_BYTES, count) - batch_ns(1, count))
+    count = COST_MANY_BYTES.value // COST_IMAGE_BYTES.value
+    return (
+        COST_COPIED_BATCH.value
+        * COST_IMAGE_BYTES.value
+        / max(1.0, batch_ns(COST_IMAGE_BYTES.value, count) - batch_ns(1, count))
+    )
 
 
 def _small_read_ns(tf: Any) -> float:  # noqa: ANN401
@@ -147,13 +139,15 @@ def _small_read_ns(tf: Any) -> float:  # noqa: ANN401
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/records"
         with tf.io.TFRecordWriter(path) as writer:
-            for _ in range(_RECORDS):
-                writer.write(bytes(_RECORD_BYTES))
+            for _ in range(COST_RECORDS.value):
+                writer.write(bytes(COST_RECORD_BYTES.value))
         small, large = (
-            _turns_ns(tf.data.TFRecordDataset(path, buffer_size=size).repeat().batch(_COPIED_BATCH)) / _COPIED_BATCH
-            for size in (_SMALL_BUFFER, _LARGE_BUFFER)
+            _turns_ns(tf.data.TFRecordDataset(path, buffer_size=size).repeat().batch(COST_COPIED_BATCH.value))
+            / COST_COPIED_BATCH.value
+            for size in COST_BUFFERS.value
         )
-    return (small - large) / (_RECORD_BYTES / _SMALL_BUFFER - _RECORD_BYTES / _LARGE_BUFFER)
+    reads_small, reads_large = (COST_RECORD_BYTES.value / size for size in COST_BUFFERS.value)
+    return (small - large) / (reads_small - reads_large)
 
 
 def _op_start_ns(tf: Any) -> float:  # noqa: ANN401
@@ -169,10 +163,10 @@ def _op_start_ns(tf: Any) -> float:  # noqa: ANN401
                 text = tf.strings.upper(text) if number % 2 else tf.strings.lower(text)
             return text
 
-        dataset = tf.data.Dataset.range(1 << 40).map(function).batch(_COPIED_BATCH)
-        return _turns_ns(dataset.with_options(_as_written(tf))) / _COPIED_BATCH
+        dataset = tf.data.Dataset.range(1 << 40).map(function).batch(COST_COPIED_BATCH.value)
+        return _turns_ns(dataset.with_options(_as_written(tf))) / COST_COPIED_BATCH.value
 
-    return (element_ns(_OPS) - element_ns(1)) / (_OPS - 1)
+    return (element_ns(COST_OPS.value) - element_ns(1)) / (COST_OPS.value - 1)
 
 
 def _as_written(tf: Any) -> Any:  # noqa: ANN401
@@ -187,9 +181,9 @@ def _turns_ns(dataset: Any) -> float:  # noqa: ANN401
     """Mean time of one `next` in the fastest turn, in ns."""
     iterator = iter(dataset)
     turns = []
-    for _ in range(1 + _TURNS):  # the first one traces, fills buffers and lets AUTOTUNE settle
+    for _ in range(1 + COST_TURNS.value):  # the first one traces, fills buffers and lets AUTOTUNE settle
         count, start = 0, time.perf_counter()
-        while (elapsed := time.perf_counter() - start) < _TURN_S:
+        while (elapsed := time.perf_counter() - start) < COST_TURN_S.value:
             next(iterator)
             count += 1
         turns.append(elapsed / count * 1e9)
@@ -201,14 +195,14 @@ def _wakeup_ns() -> float:
     wake, awake = threading.Semaphore(0), threading.Semaphore(0)
 
     def answer() -> None:
-        for _ in range(_WAKEUPS):
+        for _ in range(COST_WAKEUPS.value):
             wake.acquire()
             awake.release()
 
     thread = threading.Thread(target=answer, daemon=True)
     thread.start()
     times = []
-    for _ in range(_WAKEUPS):
+    for _ in range(COST_WAKEUPS.value):
         start = time.perf_counter_ns()
         wake.release()
         awake.acquire()
@@ -220,14 +214,14 @@ def _wakeup_ns() -> float:
 def _page_cache_bytes_per_ns() -> float:
     """Rate of reading a file that was just written."""
     with tempfile.TemporaryFile() as file:
-        for _ in range(_MANY_BYTES // _CHUNK_BYTES):
-            file.write(bytes(_CHUNK_BYTES))
+        for _ in range(COST_MANY_BYTES.value // COST_CHUNK_BYTES.value):
+            file.write(bytes(COST_CHUNK_BYTES.value))
         file.flush()
-        buffer = bytearray(_CHUNK_BYTES)
+        buffer = bytearray(COST_CHUNK_BYTES.value)
         times = []
-        for _ in range(_TURNS):
+        for _ in range(COST_TURNS.value):
             start = time.perf_counter_ns()
-            for offset in range(0, _MANY_BYTES, _CHUNK_BYTES):
+            for offset in range(0, COST_MANY_BYTES.value, COST_CHUNK_BYTES.value):
                 os.preadv(file.fileno(), [buffer], offset)
             times.append(time.perf_counter_ns() - start)
-    return _MANY_BYTES / min(times)
+    return COST_MANY_BYTES.value / min(times)

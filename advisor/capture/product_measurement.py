@@ -14,12 +14,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from advisor.host.calibration.capture import PRODUCT_TURN_S, PRODUCT_TURNS
 from advisor.model.recording import Product, ProductTimes
-
-_TURN_S = 0.08
-"""Length of a turn in seconds; a product that takes longer is a turn of its own. Chosen, not measured."""
-_TURNS = 5
-"""Number of turns of each type, of which the fastest counts. Chosen, not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,7 @@ def measure_product(tf: Any, request: ProductRequest) -> ProductTimes:  # noqa: 
     best = [float("inf")] * len(calls)
     for call in calls:  # tracing, and the first run
         call()
-    for _ in range(_TURNS):
+    for _ in range(PRODUCT_TURNS.value):
         for number, call in enumerate(calls):
             best[number] = min(best[number], _turn_ns(call))
     return ProductTimes(request.product, request.rows, best[0], best[1])
@@ -65,7 +61,7 @@ def _call(tf: Any, request: ProductRequest, kind: Any) -> Callable[[], object]: 
 
 def _turn_ns(call: Callable[[], object]) -> float:
     count, start = 0, time.perf_counter()
-    while (elapsed := time.perf_counter() - start) < _TURN_S or not count:
+    while (elapsed := time.perf_counter() - start) < PRODUCT_TURN_S.value or not count:
         call()
         count += 1
     return elapsed / count * 1e9

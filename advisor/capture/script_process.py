@@ -18,16 +18,11 @@ from pathlib import Path
 from typing import IO
 
 from advisor.capture.request import CaptureRequest, SessionRequest
+from advisor.host.calibration.capture import HARD_GRACE_S, INTERRUPT_GRACE_S, KILL_GRACE_S, TERMINATE_GRACE_S
 from advisor.model.errors import AdvisorError
 from advisor.model.long_lines import shorten_lines
 from advisor.model.regular_files import is_regular
 from advisor.sandbox.private_run import PrivateRun, Target, private_run
-
-_INTERRUPT_GRACE_S = 3.0
-"""Time for a child to end after a Ctrl-C in the terminal, which it receives too, before SIGINT is sent to it."""
-_TERMINATE_GRACE_S = 10.0
-_HARD_GRACE_S = 1.5
-"""Time for a child to run its `finally` blocks after its deadline."""
 
 
 def check_target(request: CaptureRequest) -> None:
@@ -169,12 +164,12 @@ def stop(child: subprocess.Popen[bytes], is_told: bool = True, is_hard: bool = F
         is_hard: Kill the child within two seconds.
     """
     gentle_signals = (
-        (None, _INTERRUPT_GRACE_S if is_told else 0.0),
-        (signal.SIGINT, _TERMINATE_GRACE_S),
-        (signal.SIGTERM, 2.0),
-        (signal.SIGKILL, 2.0),
+        (None, INTERRUPT_GRACE_S.value if is_told else 0.0),
+        (signal.SIGINT, TERMINATE_GRACE_S.value),
+        (signal.SIGTERM, KILL_GRACE_S.value),
+        (signal.SIGKILL, KILL_GRACE_S.value),
     )
-    hard_signals = ((signal.SIGINT, _HARD_GRACE_S), (signal.SIGKILL, 2.0))
+    hard_signals = ((signal.SIGINT, HARD_GRACE_S.value), (signal.SIGKILL, KILL_GRACE_S.value))
     for signal_number, grace_s in hard_signals if is_hard else gentle_signals:
         if child.poll() is not None:
             return

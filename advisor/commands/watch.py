@@ -49,14 +49,14 @@ def _read_address(ctx: click.Context, parameter: click.Parameter, value: str | N
 
 def _read_interval(ctx: click.Context, parameter: click.Parameter, value: str | None) -> float | str | None:
     """Convert a duration of at least a minute, or `never`."""
-    from advisor.live.window_plan import MIN_EVERY_S
+    from advisor.host.calibration.live import MIN_WINDOW_EVERY_S
 
     if value == NEVER:
         return NEVER
     seconds = read_duration(ctx, parameter, value)
-    if seconds is not None and seconds < MIN_EVERY_S:
+    if seconds is not None and seconds < MIN_WINDOW_EVERY_S.value:
         raise click.BadParameter(
-            f"{value!r} is too often: a window takes seconds of training; name {MIN_EVERY_S:g}s or more."
+            f"{value!r} is too often: a window takes seconds of training; name {MIN_WINDOW_EVERY_S.value:g}s or more."
         )
     return seconds
 
@@ -186,23 +186,25 @@ _NO_WINDOW = {"steps": None, "warmup": None, "seconds": None, "allow": (), "show
 
 
 def _plan(windows_every: float | str | None) -> WindowPlan:
-    from advisor.live.window_plan import EVERY_S, WindowPlan
+    from advisor.host.calibration.live import WINDOW_EVERY_S
+    from advisor.live.window_plan import WindowPlan
 
     if isinstance(windows_every, str):
         return WindowPlan(every_s=None)
-    return WindowPlan(EVERY_S if windows_every is None else windows_every)
+    return WindowPlan(WINDOW_EVERY_S.value if windows_every is None else windows_every)
 
 
 def _follow_job(quiet: bool, options: Mapping[str, Any]) -> int:
-    from advisor.workflows.watch_job import CAPTURE_EVERY_S, DURATION_S, JobToFollow, follow
+    from advisor.host.calibration.live import CAPTURE_EVERY_S, CAPTURE_S
+    from advisor.workflows.watch_job import JobToFollow, follow
 
     if options["source"] is not None and not options["source"].is_file():
         raise click.UsageError(f"--source {options['source']}: no such script.")
     every_s, duration_s = options["every"], options["duration"]
     job = JobToFollow(
         options["attach"],
-        CAPTURE_EVERY_S if every_s is None else every_s,
-        DURATION_S if duration_s is None else duration_s,
+        CAPTURE_EVERY_S.value if every_s is None else every_s,
+        CAPTURE_S.value if duration_s is None else duration_s,
         options["source"],
     )
     if job.every_s < job.duration_s:

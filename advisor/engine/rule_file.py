@@ -10,6 +10,7 @@ import contextlib
 import hashlib
 import importlib.util
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -38,6 +39,20 @@ class LoadedRule:
     def page(self) -> Page:
         """The rule's documentation, read from its file on access."""
         return read_page(type(self.rule), self.path)
+
+
+def threshold_of(rules: Sequence[LoadedRule], rule_id: str, field: str) -> float | None:
+    """Return a threshold of a rule, for code that decides before the rule is asked.
+
+    Args:
+        rules: The loaded rules, with the user's thresholds.
+        rule_id: Id of the rule.
+        field: Name of a field with a number.
+
+    Returns:
+        The threshold in the field's unit; None if the rule is not among `rules`.
+    """
+    return next((float(getattr(loaded.rule, field)) for loaded in rules if loaded.id == rule_id), None)
 
 
 def load_file(path: Path) -> LoadedRule:

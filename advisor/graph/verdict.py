@@ -19,7 +19,7 @@ from advisor.graph.buffer_readings import (
 )
 from advisor.graph.gap_readings import describe_gaps, gap_readings
 from advisor.graph.no_verdict import no_pipeline, no_rate, no_request, no_step, service_worker
-from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS
+from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS, WIDE_CEILING
 from advisor.host.calibration.prediction import MOST_SPEEDUP
 from advisor.model.calls import Site
 from advisor.model.intervals import Mean, mean_of, ratio_of
@@ -35,8 +35,6 @@ HIGH_WAIT_SHARE = 0.20
 LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 
-_WIDE = 1.1
-"""Ratio of the ends of a 95 % interval from which on a measured ceiling is reported with its interval. Chosen, not measured."""
 _RESOURCES = {"cpu": "the cores", "gil": "Python's global interpreter lock", "disk": "the disk"}
 _STEPS = {
     "profiled": "profiled steps",
@@ -319,7 +317,7 @@ def _ceiling_sentence(ceiling: float, measured: Interval | None, recording: Reco
     most = format_ratio(ceiling)
     if measured is not None:
         low, high = max(1.0, measured.low), max(1.0, measured.high)
-        width = f": {format_ratio(low)} to {format_ratio(high)}" if high > _WIDE * low else ""
+        width = f": {format_ratio(low)} to {format_ratio(high)}" if high > WIDE_CEILING.value * low else ""
         return f"Fixing it can make a step at most {most} faster (measured with the first batch repeated{width})."
     is_upper_bound = recording is None or bool(recording.host.accelerators or recording.steps_queued_by)
     if recording is not None and not is_upper_bound and recording.as_if_step_ns is None:

@@ -4,8 +4,8 @@ In: the arguments of calls that make datasets; paths of files.  Out: the total s
 if it cannot be measured.
 
 The files are opened read-only with O_DIRECT, which bypasses the page cache, so that the disk itself is measured and no other data
-is evicted. At most `PROBE_BYTES` are read in at most `PROBE_S` seconds. File systems without O_DIRECT (tmpfs, some network file
-systems) are not measured.
+is evicted. At most `DISK_PROBE_BYTES` are read in at most `DISK_PROBE_S`. File systems without O_DIRECT (tmpfs, some network
+file systems) are not measured.
 """
 
 from __future__ import annotations
@@ -22,11 +22,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-PROBE_BYTES = 64 << 20
-PROBE_S = 0.5
+from advisor.host.calibration.capture import DISK_PROBE_BYTES, DISK_PROBE_S, MIN_DISK_PROBE_BYTES
+
 _CHUNK_BYTES = 1 << 20
-_MIN_BYTES = 4 << 20
-"""Fewer bytes show the latency of a request rather than the throughput of the disk."""
 MAX_FILES = 64
 _FILE_PARAMETERS = ("filenames", "tensors")
 _PATH_PARAMETERS = ("path", "data_source_name")
@@ -117,10 +115,10 @@ def disk_read_bytes_per_s(paths: Sequence[str]) -> float | None:
     with mmap.mmap(-1, _CHUNK_BYTES) as buffer:  # page-aligned, as required by O_DIRECT
         for count in itertools.chain.from_iterable(_chunks(path, buffer) for _, path in sorted(sized, reverse=True)):
             read += count
-            if read >= PROBE_BYTES or time.perf_counter() - start >= PROBE_S:
+            if read >= DISK_PROBE_BYTES.value or time.perf_counter() - start >= DISK_PROBE_S.value:
                 break
     seconds = time.perf_counter() - start
-    return read / seconds if read >= _MIN_BYTES and seconds > 0 else None
+    return read / seconds if read >= MIN_DISK_PROBE_BYTES.value and seconds > 0 else None
 
 
 def _chunks(path: str, buffer: mmap.mmap) -> Iterator[int]:

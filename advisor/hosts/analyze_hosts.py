@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from advisor.graph import analyse, combine
 from advisor.graph.analysis import id_after
+from advisor.host.calibration.hosts import MIN_BYTES_FOR_PROCESSES
 from advisor.host.machine import usable_cores
 from advisor.hosts.compare_hosts import compare, names_of, offsets_of
 from advisor.hosts.executors import EngineLost, HostExecutor, InThisProcess, WorkerLost
@@ -31,9 +32,6 @@ from advisor.statistics import add_collected, add_statistics, without_statistics
 if TYPE_CHECKING:
     from advisor.model.recording import Recording
     from advisor.model.window_timeline import HostView
-
-MIN_BYTES_FOR_PROCESSES = 8 << 20
-"""Minimum total size for several processes, in bytes. Chosen: starting one takes as long as analysing a profile of a few MB."""
 
 
 def analyse_path(
@@ -209,7 +207,7 @@ def _executor(paths: Sequence[Path], engine: str | None) -> HostExecutor:
 
         return DaskExecutor(engine)
     num_workers = min(len(paths), int(usable_cores()))
-    is_small = sum(map(unpacked_size, paths)) < MIN_BYTES_FOR_PROCESSES
+    is_small = sum(map(unpacked_size, paths)) < MIN_BYTES_FOR_PROCESSES.value
     if num_workers < 2 or is_small or any(map(_is_in_this_process, paths)):
         return InThisProcess()
     return ProcessExecutor(num_workers)

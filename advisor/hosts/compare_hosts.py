@@ -14,6 +14,7 @@ from dataclasses import replace
 from advisor.graph.analysis import id_after
 from advisor.graph.verdict import MODERATE_WAIT_SHARE
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
+from advisor.host.calibration.hosts import SAME_STEP
 from advisor.hosts.differences import difference_sentences
 from advisor.hosts.merged_hosts import MergedHosts, Row, slowest_pipeline, summarize
 from advisor.hosts.services import service_bottleneck, service_sentences
@@ -22,8 +23,6 @@ from advisor.model.robust import DEVIATIONS, median_and_deviation
 from advisor.model.run_hosts import HostComparison, HostSummary
 from advisor.model.units import format_ns
 
-SAME_STEP = 0.05
-"""Hosts step together if their median steps differ by no more than this share, 0 to 1. Chosen, not measured."""
 MOST_DIFFERENCES = 10
 """Maximum number of sentences on differences between hosts."""
 
@@ -71,7 +70,7 @@ def compare(analysis: Analysis, merged: MergedHosts) -> Analysis:
         for host in hosts
         if host.step_median_ns is not None and host.steps >= MIN_VERDICT_STEPS.value
     ]
-    together = max(medians) <= (1 + SAME_STEP) * min(medians) if len(medians) > 1 else None
+    together = max(medians) <= (1 + SAME_STEP.value) * min(medians) if len(medians) > 1 else None
     workers = [names[row.place] for row in merged.rows if row.serves]
     comparison = HostComparison(
         hosts=tuple(hosts),

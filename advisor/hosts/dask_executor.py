@@ -17,6 +17,15 @@ from concurrent.futures import CancelledError, Future, InvalidStateError
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from advisor.host.calibration.hosts import (
+    BASE_BYTES,
+    BYTES_PER_BYTE,
+    CHECK_S,
+    CLOSE_S,
+    CONNECT_S,
+    LOST_S,
+    RUNNING_PER_THREAD,
+)
 from advisor.hosts.executors import EngineLost, HostExecutor, P, T, WorkerLost
 from advisor.model.errors import AdvisorError
 from advisor.model.text import message_of
@@ -27,21 +36,6 @@ if TYPE_CHECKING:
 
 MEMORY = "MEMORY"
 """Name of the resource by which Dask bounds the work on a worker (`dask worker --resources MEMORY=16e9`), in bytes."""
-BASE_BYTES = 100 << 20
-"""Memory that an analysis takes besides its profile, in bytes. Source: docs/benchmarks.md, analysis cost (2 cores)."""
-BYTES_PER_BYTE = 5
-"""Memory that the analysis of a profile takes, as a multiple of its unpacked size. Source: the same."""
-CONNECT_S = 10
-"""Longest time to wait for the scheduler, and for its first worker, in seconds. Chosen, not measured."""
-LOST_S = 60
-"""Seconds after which a cluster without any worker, or a scheduler that does not answer, is given up. Chosen, not
-measured."""
-CHECK_S = 2
-"""Seconds between two checks that the cluster has workers. Chosen, not measured."""
-CLOSE_S = 5
-"""Longest time to close the connection, in seconds. Chosen, not measured."""
-RUNNING_PER_THREAD = 2
-"""Functions submitted for each thread of the workers, so that the next one is there when one ends."""
 _ADDRESS = re.compile(r"dask://(\[[0-9a-fA-F:.]+\]|[^/:\s]+):(\d{1,5})/?")
 _EXTRA = "pip install 'tfdata-advisor[cluster]'"
 _DISTRIBUTION = "tfdata-advisor"
@@ -96,7 +90,9 @@ class DaskExecutor(HostExecutor):
         offered = [worker.get("resources", {}).get(MEMORY) for worker in workers.values()]
         self._most_memory = max(offered) if all(offered) else None
         limits = [int(worker.get("memory_limit") or 0) for worker in workers.values()]
-        self.max_bytes = sum(limits) // BYTES_PER_BYTE if self._most_memory is None and all(limits) else _UNLIMITED
+        self.max_bytes = (
+            sum(limits) // BYTES_PER_BYTE.value if self._most_memory is None and all(limits) else _UNLIMITED
+        )
         threading.Thread(target=self._watch, daemon=True).start()
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
@@ -105,7 +101,7 @@ class DaskExecutor(HostExecutor):
 
     def reading(self, num_bytes: int) -> HostExecutor:
         """Return the executor for functions that need the memory to read a profile of this size."""
-        needed = BASE_BYTES + BYTES_PER_BYTE * num_bytes
+        needed = BASE_BYTES.value + BYTES_PER_BYTE.value * num_bytes
         return self if self._most_memory is None else _WithMemory(self, needed, self._most_memory)
 
     def submit_with(
@@ -141,7 +137,7 @@ class DaskExecutor(HostExecutor):
         del wait, cancel_futures
         self._is_closing.set()
         with suppress(Exception):
-            self._client.close(timeout=CLOSE_S)
+            self._client.close(timeout=CLOSE_S.value)
         _restore(self._levels)
 
     def _pass_on(self, inner: Future[T], future: Future[T]) -> None:
@@ -185,7 +181,7 @@ class DaskExecutor(HostExecutor):
         """Give up what is pending if there is no worker, or no answer, for too long; Dask would wait forever."""
         alive = time.monotonic()
         reason = ""
-        while not self._is_closing.wait(CHECK_S):
+        while not self._is_closing.wait(CHECK_S.value):
             if self._client.status != "running":  # it has cancelled everything, but an answer on its way hangs
                 self._give_up("")
                 continue
@@ -197,7 +193,7 @@ class DaskExecutor(HostExecutor):
                     self.max_running = _running(workers)  # more may join
             except Exception:
                 reason = "it does not answer"
-            if time.monotonic() - alive > LOST_S:
+            if time.monotonic() - alive > LOST_S.value:
                 self._give_up(reason)
 
     def _give_up(self, reason: str) -> None:
@@ -224,7 +220,7 @@ class _WithMemory(HostExecutor):
 
 
 def _running(workers: Mapping[str, Any]) -> int:
-    return RUNNING_PER_THREAD * sum(int(worker["nthreads"]) for worker in workers.values())
+    return RUNNING_PER_THREAD.value * sum(int(worker["nthreads"]) for worker in workers.values())
 
 
 def _check_package(engine: str) -> None:
@@ -241,12 +237,12 @@ def _connect(address: str) -> Client:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # different versions are an error below
-            client = Client(address, timeout=CONNECT_S, set_as_default=False)
+            client = Client(address, timeout=CONNECT_S.value, set_as_default=False)
     except ImportError as error:
         raise AdvisorError(f"The Dask scheduler at {address} has another version ({message_of(error)}).") from None
     except OSError:
         raise AdvisorError(
-            f"The Dask scheduler at {address} did not answer within {CONNECT_S} s: check the address, and that"
+            f"The Dask scheduler at {address} did not answer within {CONNECT_S.value} s: check the address, and that"
             " `dask scheduler` runs there."
         ) from None
     except Exception as error:  # something else listens there
@@ -254,7 +250,7 @@ def _connect(address: str) -> Client:
             f"There is no Dask scheduler at {address} ({type(error).__name__}: {message_of(error)})."
         ) from None
     with suppress(Exception):  # without a worker, the next check has the better sentence
-        client.wait_for_workers(1, timeout=CONNECT_S)
+        client.wait_for_workers(1, timeout=CONNECT_S.value)
     return client
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 from advisor.graph.verdict import MODERATE_WAIT_SHARE
+from advisor.host.calibration.hosts import BUSY_SHARE
 from advisor.hosts.differences import chain_of, from_sources, short_chain
 from advisor.model.catalog import FILE_SOURCES, base_type
 from advisor.model.pipeline import Iterator, Pipeline
@@ -19,9 +20,6 @@ from advisor.profile.profile_files import few
 
 _MOST = 0.5
 """Share above which "most of" a wait or of a time is meant: more than half."""
-_BUSY = 0.5
-"""Share of the time for which busy pipelines make the workers the limit. Measured by `benchmarks/service_sides.py`: at least 0.95
-where they are, and at most 0.003 behind a link that carries two thirds of what they could send."""
 MAX_CONSUMERS = 100
 """Maximum number of consumers that get a sentence."""
 _Shape = tuple[tuple[int, str], ...]
@@ -150,7 +148,7 @@ def service_bottleneck(services: Services, names: Mapping[int, str]) -> ServiceB
             "elements of the workers. Move what follows `distribute` before it."
         )
         return ServiceBottleneck(TRAINER, sentence)
-    if busy < _BUSY:
+    if busy < BUSY_SHARE.value:
         sentence = (
             f"The client's connection is the limit: {waits}, but the workers' pipelines are busy during only "
             f"{format_share(busy)} of the time, because their elements wait until they are fetched. Send smaller elements "

@@ -12,19 +12,10 @@ from collections import deque
 from dataclasses import dataclass, replace
 from statistics import median
 
+from advisor.host.calibration.live import IN_A_ROW, MAX_REFERENCE, MIN_REFERENCE, MIN_SLOWDOWN
 from advisor.model.live import LiveConsumer, SlowPeriod
 from advisor.model.robust import DEVIATIONS, median_and_deviation
 
-IN_A_ROW = 3
-"""Number of samples that must agree. Chosen, not measured: one slow sample is a checkpoint or a pause."""
-MIN_REFERENCE = 5
-"""Number of samples before a change can be noticed. Chosen, not measured."""
-MAX_REFERENCE = 120
-"""Number of samples that describe what is usual; older ones are forgotten, so that slow drift is not reported. Chosen: two
-minutes of samples a second apart."""
-MIN_SLOWDOWN = 1.2
-"""Smallest ratio of step times that is reported. Chosen, not measured: clock rates and other processes change steps by less than
-that for minutes."""
 MAX_PERIODS = 100
 """Per consumer; later ones are not kept."""
 
@@ -46,7 +37,7 @@ class SlowPeriods:
         self._consumer_id = consumer_id
         self.periods: list[SlowPeriod] = []
         """Oldest first, at most `MAX_PERIODS`. The last one has no `last_step` while it lasts."""
-        self._usual: deque[_Point] = deque(maxlen=MAX_REFERENCE)
+        self._usual: deque[_Point] = deque(maxlen=MAX_REFERENCE.value)
         self._run: list[_Point] = []
         """The latest samples that contradict the present state: slow ones, or in a slow period those that are not."""
         self._slow: list[_Point] = []
@@ -69,7 +60,7 @@ class SlowPeriods:
         is_slow = self._is_slow(point)
         if is_slow != bool(self._slow):
             self._run.append(point)
-            if len(self._run) < IN_A_ROW:
+            if len(self._run) < IN_A_ROW.value:
                 return None
             return self._begin() if is_slow else self._end()
         if self._slow:
@@ -81,10 +72,10 @@ class SlowPeriods:
         return None
 
     def _is_slow(self, point: _Point) -> bool:
-        if len(self._usual) < MIN_REFERENCE or (len(self.periods) >= MAX_PERIODS and not self._slow):
+        if len(self._usual) < MIN_REFERENCE.value or (len(self.periods) >= MAX_PERIODS and not self._slow):
             return False
         usual, deviation = median_and_deviation(usual_point.step_ns for usual_point in self._usual)
-        return point.step_ns > max(MIN_SLOWDOWN * usual, usual + DEVIATIONS * deviation)
+        return point.step_ns > max(MIN_SLOWDOWN.value * usual, usual + DEVIATIONS * deviation)
 
     def _begin(self) -> SlowPeriod:
         self._slow, self._run = self._run, []

@@ -8,28 +8,25 @@ the next one has to wait. There is never more than one at a time. The run's own 
 
 from __future__ import annotations
 
+from advisor.host.calibration.live import (
+    MAX_WINDOW_SHARE,
+    MAX_WINDOWS,
+    MIN_WINDOW_PAUSE_S,
+    WINDOW_EVERY_S,
+    WINDOW_PATIENCE_S,
+)
 from advisor.model.live import LiveWindow, SlowPeriod
 from advisor.model.units import NS_PER_S
-
-EVERY_S = 600.0
-"""Default time between two windows, in seconds. Chosen, not measured."""
-MIN_EVERY_S = 60.0
-"""Shortest time between two windows that can be asked for, in seconds. Chosen, not measured."""
-MIN_PAUSE_S = 180.0
-"""Shortest time between the windows of two slow periods, in seconds. Chosen: a slow period of minutes has one bottleneck."""
-MAX_SHARE = 0.05
-"""Maximum share of the run inside windows, 0 to 1. Chosen, not measured."""
-MAX_WINDOWS = 1_000
-"""Per run. A run of a week has this many windows, one every ten minutes."""
-PATIENCE_S = 600.0
-"""Seconds after which a requested window is given up: the script makes no steps. Chosen, not measured."""
 
 
 class WindowPlan:
     """When to open the windows after the run's own one."""
 
     def __init__(
-        self, every_s: float | None = EVERY_S, min_pause_s: float = MIN_PAUSE_S, max_share: float = MAX_SHARE
+        self,
+        every_s: float | None = WINDOW_EVERY_S.value,
+        min_pause_s: float = MIN_WINDOW_PAUSE_S.value,
+        max_share: float = MAX_WINDOW_SHARE.value,
     ) -> None:
         """Create a plan.
 
@@ -67,9 +64,9 @@ class WindowPlan:
             now_ns: Unix time.
         """
         self._begun_ns = self._begun_ns or now_ns
-        if self._asked_ns and now_ns - self._asked_ns < PATIENCE_S * NS_PER_S:
+        if self._asked_ns and now_ns - self._asked_ns < WINDOW_PATIENCE_S.value * NS_PER_S:
             return False
-        if self._count >= MAX_WINDOWS or now_ns - self._latest_ns < self._cost_ns / self._max_share:
+        if self._count >= MAX_WINDOWS.value or now_ns - self._latest_ns < self._cost_ns / self._max_share:
             return False
         is_slow = bool(self._slow) and now_ns - self._latest_slow_ns >= self._min_pause_ns
         since_ns = now_ns - max(self._begun_ns, self._latest_ns)

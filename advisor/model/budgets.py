@@ -37,7 +37,8 @@ UNITS = {INPUT_WAIT: "share", STEP_TIME: "ns", MEMORY: "bytes", FINDINGS: "findi
 COMPARABLE = (STEP_TIME, MEMORY)
 """Quantities that may have a `max_ratio`."""
 DEFAULT_RATIO = 1.10
-"""Limit of the step time with `--against` if no budget has a `max_ratio`."""
+"""Limit of the step time with `--against` if no budget has a `max_ratio`. Chosen, not measured. The model may not import
+`advisor.host.calibration`, so it stands here."""
 _RUNS = "runs"
 
 

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from advisor.host.calibration.prediction import COMPUTING_SHARE, LOCK_WAIT_SHARE, OTHERS_KEEP
+from advisor.host.calibration.prediction import COMPUTING_SHARE, LOCK_WAIT_SHARE, OTHERS_KEEP, REPORTED_CORES
 from advisor.model.pipeline import Analysis, Pipeline
-
-_WORTH_A_WORD = 0.25
-"""Number of cores used by other processes from which on they are reported. Chosen, not measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ class CoreUse:
         own = min(self.own, self.usable)  # CPU time of a child counts when it ends, so it can exceed the window's
         if not self.is_measured:
             return f"the pipeline uses at most {own:.1f} of {self.usable:g} cores (CPU time was not measured)"
-        others = f" and others {self.others:.1f}" if self.others >= _WORTH_A_WORD else ""
+        others = f" and others {self.others:.1f}" if self.others >= REPORTED_CORES.value else ""
         return f"the process uses {own:.1f}{others} of {self.usable:g} cores"
 
 

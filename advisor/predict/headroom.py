@@ -14,7 +14,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 from advisor.graph.batch_size import rows_per_element
-from advisor.host.calibration.prediction import ALONE, OTHERS_KEEP, READ_ALONE, UNCERTAINTY
+from advisor.host.calibration.prediction import (
+    ALONE,
+    BRINK_SPEEDUP,
+    MOST_HEADROOM,
+    OTHERS_KEEP,
+    READ_ALONE,
+    UNCERTAINTY,
+)
 from advisor.model.outlook import Headroom
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.recording import Usage
@@ -22,13 +29,6 @@ from advisor.model.units import NS_PER_S, format_ns, format_rate, format_ratio
 from advisor.predict.demand import Demands, has_consumer_elsewhere
 from advisor.predict.limit_names import name_of_limit
 from advisor.predict.machine_costs import machine_costs
-
-ON_THE_BRINK = 1.1
-"""Speedup of the step (a ratio) up to which the pipeline counts as about as fast as the training. Chosen: less than the error of
-the prediction."""
-MOST_SHOWN = 100.0
-"""Speedups, as ratios, above this are not distinguished. Chosen: the pipeline's own time is then too short to be measured beside
-the step."""
 
 
 def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headroom | None:
@@ -112,12 +112,12 @@ def _sentence(pipeline: Pipeline, headroom: Headroom, is_input_bound: bool) -> s
         text = f"The input pipeline can deliver {_rate(pipeline, shortest_ns, 'at least ')} ({how})"
     if is_input_bound:
         return f"{text}."
-    if headroom.step_speedup < ON_THE_BRINK:
+    if headroom.step_speedup < BRINK_SPEEDUP.value:
         return f"{text}: with a faster training step, it would become the problem."
-    if headroom.surest_speedup < ON_THE_BRINK:
+    if headroom.surest_speedup < BRINK_SPEEDUP.value:
         return f"{text}: with a training {format_ratio(headroom.step_speedup)} faster, it could become the problem."
-    if headroom.surest_speedup > MOST_SHOWN:
-        return f"{text}: it would limit only steps more than {format_ratio(MOST_SHOWN)} faster than here."
+    if headroom.surest_speedup > MOST_HEADROOM.value:
+        return f"{text}: it would limit only steps more than {format_ratio(MOST_HEADROOM.value)} faster than here."
     then = (
         "the work of its own thread is"
         if headroom.limit.resource == "consumer"

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from advisor.host.calibration.prediction import OVERLAP_RATIO
 from advisor.model.calls import Call, Site
 from advisor.model.pipeline import Analysis
 from advisor.model.profile_statistics import DeviceFacts, OpRow
@@ -20,8 +21,6 @@ HIGH_WAITING = 0.20
 PRODUCTS = ("MatMul", "Conv2D", "Conv3D", "Einsum")
 """Substrings of the names of host ops that multiply matrices: `_FusedMatMul`, `BatchMatMulV2`, `Conv2DBackpropFilter`,
 ..."""
-_OVERLAP = 1.05
-"""Sum of the ops' times, relative to the time in which they ran, above which they are said to have run at once."""
 _NO_WORK = frozenset({
     "", "IDLE", "Dataset", "_Arg", "_Retval", "_Send", "_Recv", "IteratorGetNext", "OptionalGetValue", "NoOp", "Identity",
 })  # fmt: skip
@@ -67,7 +66,7 @@ def product_work(analysis: Analysis) -> ProductWork | None:
     if facts is None or work is None:
         return None
     sum_ns, share_ns = work.per_step * work.mean_ns, work.step_share * facts.step_ns
-    return ProductWork(work.per_step, work.mean_ns, min(sum_ns, share_ns), sum_ns > _OVERLAP * share_ns)
+    return ProductWork(work.per_step, work.mean_ns, min(sum_ns, share_ns), sum_ns > OVERLAP_RATIO.value * share_ns)
 
 
 def is_product(row: OpRow) -> bool:

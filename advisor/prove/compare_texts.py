@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
-from advisor.host.calibration.proof import COMPARED_ELEMENTS, COMPARED_S, SIBLING_ELEMENTS, SIBLING_S
+from advisor.host.calibration.proof import COMPARED_ELEMENTS, COMPARED_S, SIBLING_ELEMENTS, SIBLING_S, SLOWER_FACTOR
 from advisor.model.change_proof import ComparedDataset, ElementDifference
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
@@ -33,8 +33,6 @@ CONTROL_SEED = 15_013
 """An arbitrary seed other than `START_SEED`."""
 _SEVERITY = tuple(Safety)
 """From harmless to harmful."""
-_SLOWER = 5
-"""Longest time that the changed dataset may take to compare, as a multiple of the original's. Chosen, not measured."""
 _OTHER_EVERY_RUN = (
     "Two runs of the unchanged script have different data, too, so an effect of the change cannot be distinguished from it: fix "
     "the seeds of the script."
@@ -95,7 +93,7 @@ class TextComparer:
             before = self._before.open(number, elements.value, seconds.value)
             if number == 0:
                 self._passes = before.passes
-            after = self._after.open(number, elements.value, _SLOWER * seconds.value, before.passes)
+            after = self._after.open(number, elements.value, SLOWER_FACTOR.value * seconds.value, before.passes)
             streams = TextStreams(before, after)
             judgement = self._judge(number, before, streams)
             compared = _described(name, judgement)
@@ -119,7 +117,7 @@ class TextComparer:
             self._control = self._hold_control()
         if number >= len(self._control.datasets):
             return replace(judgement, seen=None, note=_OTHER_EVERY_RUN)
-        again = self._control.open(number, before.passes.length, _SLOWER * COMPARED_S.value, before.passes)
+        again = self._control.open(number, before.passes.length, SLOWER_FACTOR.value * COMPARED_S.value, before.passes)
         control = TextStreams(before, again)
         if static and not control.static_difference():
             return judgement

@@ -17,16 +17,11 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
+from advisor.host.calibration.proof import RECURRING_SHARE, USUALLY_RECURRING
 from advisor.model.errors import AdvisorError
 from advisor.prove.text_streams import TextStreams
 from advisor.prove.trial.streams import Stream
 from advisor.replay.seedings import OTHER, TWIN
-
-_RECURRING = 0.5
-"""Share of the values of one draw, 0 to 1, that must also be in another for values to count as recurring. Chosen, not measured:
-random numbers of one distribution hardly share any value, choices from a list share nearly all."""
-_AS_USUAL = 0.9
-"""Share of that share that the changed text must reach, 0 to 1. Chosen, not measured."""
 
 
 class RandomChange(NamedTuple):
@@ -81,13 +76,13 @@ def _compare(old: Sequence[Hashable], new: Sequence[Hashable], drawn: Sequence[H
         return RandomChange("" if is_same else f"{name} has other values, although only their order is random")
     values, known = set(new), set(old) | set(drawn)
     usual = len(set(old) & set(drawn)) / max(1, len(set(drawn)))
-    if usual < _RECURRING:
+    if usual < RECURRING_SHARE.value:
         return RandomChange(
             unknown=f"The values of {name} are random and do not recur, so only their distribution was compared."
         )
     share = len(values & known) / max(1, len(values))
     if not share:
         return RandomChange(f"{name} has values that the original does not have with any seed")
-    if share < _AS_USUAL * usual:
+    if share < USUALLY_RECURRING.value * usual:
         return RandomChange(unknown=f"Some values of {name} are not in the original, which may be chance.")
     return RandomChange()

@@ -8,26 +8,22 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from advisor.host.calibration.analysis import (
+    MIN_OUTLIER_STEPS,
+    OUTLIER_PART_SHARE,
+    OUTLIER_STEP_RATIO,
+    RARE_EVENT_SHARE,
+)
 from advisor.model.activity import HostActivity, HostKind
 from advisor.model.profile_statistics import OutlierStep
 from advisor.model.robust import DEVIATIONS, median_and_deviation
 from advisor.statistics.host_steps import Steps
 from advisor.statistics.time_spans import Ints
 
-MIN_TIMES_MEDIAN = 1.5
-"""An outlier takes at least this many times as long as the median step. Chosen, not measured: in a loop whose steps hardly vary,
-3.5 deviations alone would be a few percent."""
-MIN_STEPS = 11
-"""Minimum number of steps. Chosen: with fewer, the deviation of the others is not known well enough."""
 MAX_OUTLIERS = 100
 """Per host. The time that outliers take is summed over them, so the limit is far above what is listed anywhere."""
 MAX_NAMES = 3
 """Maximum number of names reported for an outlier."""
-MIN_PART = 0.2
-"""A name is reported if it accounts for this share of the additional time, 0 to 1. Chosen, not measured."""
-RARE = 0.1
-"""An event that runs in a smaller share (0 to 1) of other steps counts as additional instead of slower: an op that waited for a
-core takes many times as long as usual. Chosen, not measured."""
 _WRAPPERS = (HostKind.MARKER, HostKind.STEP, HostKind.FUNCTION_CALL, HostKind.TRACED_CALL, HostKind.EXECUTOR)
 
 
@@ -45,11 +41,11 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
     Returns:
         The outliers, longest first.
     """
-    if len(steps) < MIN_STEPS:
+    if len(steps) < MIN_OUTLIER_STEPS.value:
         return []
     length = (steps.end_ps - steps.start_ps).astype(np.float64)
     median, deviation = median_and_deviation(length.tolist())
-    is_outlier = length > max(median + DEVIATIONS * deviation, MIN_TIMES_MEDIAN * median)
+    is_outlier = length > max(median + DEVIATIONS * deviation, OUTLIER_STEP_RATIO.value * median)
     rows = np.flatnonzero(is_outlier)
     rows = rows[np.argsort(-length[rows], kind="stable")][:MAX_OUTLIERS]
     if not len(rows):
@@ -63,8 +59,12 @@ def find_outliers(host: str, activity: HostActivity, steps: Steps) -> list[Outli
     for row, here in zip(rows.tolist(), times, strict=True):
         more = here - usual
         extra = float(length[row]) - usual_length
-        grown = [number for number in np.argsort(-more).tolist()[: 2 * MAX_NAMES] if more[number] >= MIN_PART * extra]
-        rare = [number for number in grown if runs[number] < RARE]
+        grown = [
+            number
+            for number in np.argsort(-more).tolist()[: 2 * MAX_NAMES]
+            if more[number] >= OUTLIER_PART_SHARE.value * extra
+        ]
+        rare = [number for number in grown if runs[number] < RARE_EVENT_SHARE.value]
         outliers.append(
             OutlierStep(
                 host=host,

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from advisor.capture.request import CaptureRequest
+from advisor.host.calibration.proof import UNLIMITED_SESSION_S
 from advisor.model.errors import AdvisorError
 from advisor.model.run_folder import new_run_folder
 from advisor.model.units import NS_PER_S
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
     from advisor.model.calls import Call
     from advisor.model.outcome import Report
     from advisor.model.settings import Settings
-
-SESSION_S = 3600.0
-"""Limit of a session without a budget; a script that never reads a dataset ends by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ def analyze_as_if(
                 in_place=request.in_place,
             )
             with ProofSession(
-                held, step.consumed, SESSION_S, on_progress, step.calls, as_if_step_ns=step.step_ns
+                held, step.consumed, UNLIMITED_SESSION_S.value, on_progress, step.calls, as_if_step_ns=step.step_ns
             ) as session:
                 for part in session.profile(()).iterdir():
                     shutil.move(part, run_folder / part.name)

@@ -12,11 +12,12 @@ import threading
 from collections.abc import Callable, Sequence
 
 from advisor.capture.process_watch import Live, ProcessWatch
+from advisor.host.calibration.live import MIN_WINDOW_EVERY_S
 from advisor.live.sink_names import open_sink
 from advisor.live.sinks import Sink, Sinks
 from advisor.live.view import describe
 from advisor.live.watched_run import Change, WatchedRun
-from advisor.live.window_plan import MIN_EVERY_S, WindowPlan
+from advisor.live.window_plan import WindowPlan
 from advisor.model.errors import AdvisorError
 from advisor.model.live import LiveSample, LiveWindow
 from advisor.model.units import parse_seconds
@@ -113,8 +114,8 @@ def plan_of(windows_every: str | float | None) -> WindowPlan | None:
         seconds = parse_seconds(str(windows_every))
     except ValueError as error:
         raise AdvisorError(f"windows_every: {error}.") from None
-    if seconds < MIN_EVERY_S:
+    if seconds < MIN_WINDOW_EVERY_S.value:
         raise AdvisorError(
-            f"windows_every is at least {MIN_EVERY_S:g} s, not {seconds:g} s: a window takes seconds of training."
+            f"windows_every is at least {MIN_WINDOW_EVERY_S.value:g} s, not {seconds:g} s: a window takes seconds of training."
         )
     return WindowPlan(seconds)

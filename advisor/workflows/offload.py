@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from advisor.model.settings import Settings
 
 OnProgress = Callable[[Progress], None]
-_FREE_CORES = 0.25
-"""With more free cores than this, the host is not saturated, as in the rule `offload`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,9 +205,12 @@ class _Offloading:
 
     def _note_state(self, report: Report) -> None:
         """Note whether the host is at its limit: otherwise a local change is cheaper than other machines."""
+        from advisor.engine import threshold_of
+
         analysis = report.analysis
         use = core_use(analysis, analysis.main) if analysis.main is not None else None
-        if use is not None and use.is_measured and use.free >= _FREE_CORES:
+        free_cores = threshold_of(self._rules, "offload", "min_free_cores")
+        if free_cores is not None and use is not None and use.is_measured and use.free >= free_cores:
             self._notes.append(
                 f"This host is not at its limit ({use.sentence}): `advisor fix` may speed the pipeline up without other machines."
             )

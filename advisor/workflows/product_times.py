@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from advisor.engine import LoadedRule
     from advisor.model.settings import Settings
 
-_MIN_SHARE = 0.1
-"""Share of the step time in products, 0 to 1, below which they are not timed: `min_step_share` of `full-precision`."""
 _USUAL_ROWS = 32
 """Rows of a batch of unknown size: Keras' default `batch_size` for arrays."""
 
@@ -51,10 +49,10 @@ def with_product_times(
         deadline: Time of `time.monotonic` before which everything must end; None for no limit.
         on_progress: Called before the measurement.
     """
-    from advisor.engine import run_rules
+    from advisor.engine import run_rules, threshold_of
 
     analysis = report.analysis
-    product = _product_to_measure(analysis)
+    product = _product_to_measure(analysis, threshold_of(rules, "full-precision", "min_step_share"))
     is_late = deadline is not None and deadline - time.monotonic() < CALIBRATION_LEFT_S.value
     if product is None or analysis.recording is None or is_late:
         return report
@@ -69,17 +67,28 @@ def with_product_times(
     return replace(again, timeline=report.timeline, run_folder=report.run_folder)
 
 
-def _product_to_measure(analysis: Analysis) -> Product | None:
-    """The product to measure; None if no rule would use the result."""
+def _product_to_measure(analysis: Analysis, min_share: float | None) -> Product | None:
+    """The product to measure; None if no rule would use the result.
+
+    Args:
+        analysis: The analysis of the run.
+        min_share: Share of the step time in products, 0 to 1, below which the rule is silent; None if it is not asked.
+    """
     recording, host, facts = analysis.recording, analysis.host, analysis.device
-    if recording is None or recording.product is None or recording.product_times is not None or host is None:
+    if (
+        min_share is None
+        or recording is None
+        or recording.product is None
+        or recording.product_times is not None
+        or host is None
+    ):
         return None
     if not host.has_bfloat16 or host.accelerators or facts is None or facts.device_type != "CPU":
         return None
     if analysis.keras.get("dtype_policy") != "float32" or not is_fed(analysis):
         return None
     work = product_work(analysis)
-    return recording.product if work is not None and work.share(facts) >= _MIN_SHARE else None
+    return recording.product if work is not None and work.share(facts) >= min_share else None
 
 
 def _rows(analysis: Analysis) -> int:

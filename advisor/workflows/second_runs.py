@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from advisor.host.calibration.proof import HEADROOM_RUN_S
 from advisor.model.codec import encode
 from advisor.model.errors import AdvisorError
 from advisor.model.run_folder import RECORDING_NAME, write_whole
@@ -30,9 +31,6 @@ if TYPE_CHECKING:
 OnProgress = Callable[["Progress"], None]
 Analyze = Callable[[Path, Sequence["LoadedRule"], Settings], "Report"]
 """`advisor.workflows.analyze.analyze_run`, which imports this module."""
-
-SESSION_S = 300.0
-"""Longest second run for the headroom, in seconds, with the start of the script. Chosen, not measured."""
 
 
 def measure_ceiling(request: CaptureRequest, recording: Recording, on_progress: OnProgress) -> Recording:
@@ -92,7 +90,7 @@ def measure_headroom(
         held = replace(request, out=folder / "run", to_end=False)
         try:
             progress = _labelled(on_progress, "headroom")
-            with ProofSession(held, call, SESSION_S, progress, recording.calls) as session:
+            with ProofSession(held, call, HEADROOM_RUN_S.value, progress, recording.calls) as session:
                 steps = analyze(session.profile(()), [], Settings()).analysis.verdict.steps
         except AdvisorError as error:
             return _stored(request, _warned(recording, f"The headroom could not be measured: {message_of(error)}"))

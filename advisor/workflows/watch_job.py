@@ -20,6 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.capture.remote.sampling import SamplingRequest, parse_addresses, sample
+from advisor.host.calibration.live import (
+    CAPTURE_EVERY_S,
+    CAPTURE_S,
+    JOB_ANALYSIS_S,
+    JOB_ANSWER_S,
+    MAX_CAPTURE_SHARE,
+    MAX_FAILED_CAPTURES,
+)
 from advisor.live.bottlenecks import Bottlenecks
 from advisor.live.view import describe_finding
 from advisor.model import units
@@ -32,19 +40,6 @@ from advisor.workflows.window_analysis import WindowAnalysis
 if TYPE_CHECKING:
     from rich.console import Console
 
-CAPTURE_EVERY_S = 60.0
-"""Default time between the starts of two captures, in seconds. Chosen, not measured."""
-DURATION_S = 1.0
-"""Default length of a capture, in seconds. Chosen: enough for 20 steps of 50 ms."""
-MAX_SHARE = 0.2
-"""Maximum share of the job's time inside captures and in sending their profiles, 0 to 1. Chosen, not measured."""
-MAX_FAILED = 3
-"""Captures that fail one after the other before the job counts as ended."""
-_CONNECT_S = 5.0
-"""Longest wait for the connection, in seconds. Chosen, not measured."""
-ANALYSIS_S = 180.0
-"""Longest wait for an analysis, in seconds. Chosen, not measured."""
-
 
 @dataclass(frozen=True, slots=True)
 class JobToFollow:
@@ -52,8 +47,8 @@ class JobToFollow:
 
     address: str
     """`grpc://HOST:PORT` or `HOST:PORT`."""
-    every_s: float = CAPTURE_EVERY_S
-    duration_s: float = DURATION_S
+    every_s: float = CAPTURE_EVERY_S.value
+    duration_s: float = CAPTURE_S.value
     source: Path | None = None
     """Script whose calls are matched to the iterators; None: there are no source lines."""
     pause: Callable[[float], None] = time.sleep
@@ -142,7 +137,7 @@ def _follow(
             if not _is_listening(address):
                 say(f"The job at {address} has ended: nothing listens there any more.")
                 return
-            if failed >= MAX_FAILED:
+            if failed >= MAX_FAILED_CAPTURES.value:
                 say(f"The job at {address} can no longer be captured: {error}")
                 return
             say(f"{_clock(time.time_ns())}  {error}")
@@ -154,7 +149,7 @@ def _follow(
         followed.add(window, finding)
         say(f"{_clock(window.start_ns)}  {describe_finding(finding)}")
         took_s = window.cost_ns / units.NS_PER_S
-        left_s = max(job.every_s, took_s / MAX_SHARE) - (time.monotonic() - begun)
+        left_s = max(job.every_s, took_s / MAX_CAPTURE_SHARE.value) - (time.monotonic() - begun)
         if left_s > 0:
             job.pause(left_s)
 
@@ -179,7 +174,7 @@ def _captured(job: JobToFollow, address: str, logdir: Path) -> LiveWindow:
 
 def _finding(analysis: WindowAnalysis) -> WindowFinding:
     """Wait for the analysis of the capture that was just added."""
-    end_at = time.monotonic() + ANALYSIS_S
+    end_at = time.monotonic() + JOB_ANALYSIS_S.value
     while time.monotonic() < end_at:
         for _, finding in analysis.finished():
             return finding
@@ -191,7 +186,7 @@ def _is_listening(address: str) -> bool:
     """Return whether anything accepts connections at `host:port`; if not, the job is gone."""
     host, _, port = address.rpartition(":")
     try:
-        with socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S):
+        with socket.create_connection((host.strip("[]"), int(port)), timeout=JOB_ANSWER_S.value):
             return True
     except OSError:
         return False

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from advisor.host.calibration.constant import Constant
 from advisor.hosts import analyse_and_draw, analyse_path, analyze_hosts, reduction
 from advisor.hosts.executors import EngineLost, InThisProcess, WorkerLost
 from advisor.hosts.process_executor import ProcessExecutor
@@ -22,7 +23,7 @@ from tests.hosts.made_hosts import RUN, write_hosts
 
 @pytest.fixture
 def in_processes(monkeypatch):
-    monkeypatch.setattr(analyze_hosts, "MIN_BYTES_FOR_PROCESSES", 0)
+    monkeypatch.setattr(analyze_hosts, "MIN_BYTES_FOR_PROCESSES", Constant(0, "bytes"))
     monkeypatch.setattr(analyze_hosts, "usable_cores", lambda: 2.0)
 
 
@@ -165,8 +166,9 @@ def test_the_users_script_is_not_run_again(tmp_path):
         "with open('runs.txt', 'a') as file: file.write('x')\n"
         "print('at import')\n"
         "import advisor\n"
+        "from advisor.host.calibration.constant import Constant\n"
         "from advisor.hosts import analyze_hosts\n"
-        "analyze_hosts.MIN_BYTES_FOR_PROCESSES = 0\n"
+        "analyze_hosts.MIN_BYTES_FOR_PROCESSES = Constant(0, 'bytes')\n"
         "analyze_hosts.usable_cores = lambda: 2.0\n"
         f"print(len(advisor.analyze_run({str(logdir)!r}).analysis.hosts.hosts))\n"
         "print('loky' in sys.modules)\n"

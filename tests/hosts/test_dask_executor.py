@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from advisor.host.calibration.constant import Constant
 from advisor.hosts import analyse_and_draw, dask_executor, host_jobs, reduction
 from advisor.hosts.dask_executor import DaskExecutor
 from advisor.hosts.executors import EngineLost
@@ -128,8 +129,8 @@ def test_without_the_scheduler_this_machine_goes_on(tmp_path):
 
 
 def test_a_cluster_without_workers_is_given_up(tmp_path, monkeypatch):
-    monkeypatch.setattr(dask_executor, "LOST_S", 3)
-    monkeypatch.setattr(dask_executor, "CHECK_S", 0.5)
+    monkeypatch.setattr(dask_executor, "LOST_S", Constant(3, "s"))
+    monkeypatch.setattr(dask_executor, "CHECK_S", Constant(0.5, "s"))
     files = find_profiles(write_hosts(tmp_path / "logs", waits(8)))
     with cluster(tmp_path / "cluster", 1, "--no-nanny") as started, DaskExecutor(started.engine) as executor:
         reading = Reduction(files.paths, None, lambda done, total: stop(started))
@@ -187,7 +188,7 @@ def test_another_version_is_refused(tmp_path, whose):
 
 
 def test_a_scheduler_without_workers_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(dask_executor, "CONNECT_S", 1)
+    monkeypatch.setattr(dask_executor, "CONNECT_S", Constant(1, "s"))
     with cluster(tmp_path, 0) as started, pytest.raises(AdvisorError, match="has no worker: start some with"):
         DaskExecutor(started.engine)
 

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from advisor.cli import main
+from advisor.host.calibration.constant import Constant
 from advisor.hosts import analyse_and_draw, dask_executor
 from advisor.hosts.dask_executor import check_engine
 from advisor.model.errors import AdvisorError
@@ -68,7 +69,7 @@ def test_a_script(tmp_path, capsys, nobody):
 
 @pytest.mark.long
 def test_a_scheduler_that_does_not_answer(tmp_path, capsys, nobody, monkeypatch):
-    monkeypatch.setattr(dask_executor, "CONNECT_S", 1)
+    monkeypatch.setattr(dask_executor, "CONNECT_S", Constant(1, "s"))
     write_hosts(tmp_path, {"a": 100, "b": 100})
     text = refusal(capsys, "--engine", nobody, str(tmp_path))
     assert f"The Dask scheduler at {nobody.removeprefix('dask://')} did not answer within 1 s" in text

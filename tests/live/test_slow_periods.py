@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from advisor.live.slow_periods import MIN_SLOWDOWN, SlowPeriods
+from advisor.host.calibration.live import MIN_SLOWDOWN
+from advisor.live.slow_periods import SlowPeriods
 from tests.effort import examples
 from tests.live.samples import START, S, consumer
 
@@ -88,6 +89,6 @@ def test_every_change_by_half_is_found_and_dated_right(before, after, factor):
 
 
 @settings(max_examples=examples(200))
-@given(st.lists(st.floats(1, MIN_SLOWDOWN - 0.001), min_size=1, max_size=100))
+@given(st.lists(st.floats(1, MIN_SLOWDOWN.value - 0.001), min_size=1, max_size=100))
 def test_changes_below_the_smallest_are_never_reported(lengths):
     assert fed([10 * each for each in lengths]) == ([], [])

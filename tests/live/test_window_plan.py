@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.live.window_plan import MAX_WINDOWS, PATIENCE_S, WindowPlan
+from advisor.host.calibration.live import MAX_WINDOWS, WINDOW_PATIENCE_S
+from advisor.live.window_plan import WindowPlan
 from advisor.model.live import SlowPeriod
 from tests.live.samples import MS, START, S, window
 
@@ -88,7 +89,12 @@ def test_the_longer_a_window_takes_the_longer_the_next_one_waits():
 def test_there_is_one_window_at_a_time_and_one_that_never_comes_is_given_up():
     plan = WindowPlan(DUE)
     asked = [second for second in range(2000) if plan.is_due(at(second))]
-    assert asked == [60, 60 + PATIENCE_S, 60 + 2 * PATIENCE_S, 60 + 3 * PATIENCE_S]
+    assert asked == [
+        60,
+        60 + WINDOW_PATIENCE_S.value,
+        60 + 2 * WINDOW_PATIENCE_S.value,
+        60 + 3 * WINDOW_PATIENCE_S.value,
+    ]
 
 
 def test_the_runs_own_window_counts_as_one():
@@ -100,4 +106,4 @@ def test_the_runs_own_window_counts_as_one():
 
 def test_the_number_is_limited():
     plan = WindowPlan(1.0, max_share=1.0)
-    assert len(due(plan, range(0, 20 * MAX_WINDOWS, 10))) == MAX_WINDOWS
+    assert len(due(plan, range(0, 20 * MAX_WINDOWS.value, 10))) == MAX_WINDOWS.value

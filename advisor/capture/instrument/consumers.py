@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from advisor.host.calibration.capture import LATEST_STEPS, WORK_SHARE
 from advisor.model.calls import CodeLine, Site
 from advisor.model.recording import Consumer, Loop, StepSeries
 
@@ -241,11 +242,12 @@ class Track:
 
     @property
     def has_work(self) -> bool:
-        """Whether the loop body does more than take elements: more than 5 % of the time is spent outside `next`."""
+        """Whether the loop body does more than take elements: more than `WORK_SHARE` of the time is spent outside `next`."""
         if self.is_traced or self.kind.startswith("keras."):
             return True
-        total = sum(self.ends[-200:]) - sum(self.starts[-200:])
-        return total > 0 and 1 - sum(self.waits[-200:]) / total > 0.05
+        latest = LATEST_STEPS.value
+        total = sum(self.ends[-latest:]) - sum(self.starts[-latest:])
+        return total > 0 and 1 - sum(self.waits[-latest:]) / total > WORK_SHARE.value
 
     def consumer(self, is_main: bool) -> Consumer:
         """Return the consumer in the form that is written to the recording.

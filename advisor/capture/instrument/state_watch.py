@@ -22,6 +22,7 @@ from typing import Any
 
 from advisor.capture.instrument.captured_state import Captured, named_objects
 from advisor.capture.instrument.fingerprints import file_fingerprint, fingerprint, python_fingerprint
+from advisor.host.calibration.capture import STATE_CHECK_SHARE
 from advisor.host.file_clock import file_time_ns
 from advisor.model import state
 from advisor.model.calls import Call
@@ -31,8 +32,6 @@ from advisor.model.state import ObservedState, StateChange
 MAX_FILES = 500
 """Maximum number of files per call that are compared, spread evenly over all of its files. Each needs a `stat`, which takes
 some milliseconds in total."""
-MAX_SHARE = 0.02
-"""Maximum share of the run's time that comparisons may take. Beyond it a comparison is skipped, and its epoch is not counted."""
 MAX_PYTHON_OBJECTS = 50
 
 Place = tuple[str, int]
@@ -260,7 +259,7 @@ class StateWatch:
         tensorflow = sys.modules.get("tensorflow")
         is_eager = tensorflow is None or tensorflow.executing_eagerly()
         elapsed = time.monotonic() - self._started
-        is_too_costly = self._checks > 2 and self._spent_s > MAX_SHARE * elapsed
+        is_too_costly = self._checks > 2 and self._spent_s > STATE_CHECK_SHARE.value * elapsed
         if not items or not is_eager or (begins_epoch and is_too_costly):
             return
         start = time.monotonic()

@@ -18,6 +18,7 @@ from typing import Any
 
 from advisor.capture.instrument.consumers import Track
 from advisor.capture.instrument.iterator_model import model_now
+from advisor.host.calibration.capture import LATEST_STEPS
 from advisor.host.calibration.window import (
     READ_ALONE_BYTES,
     READ_ALONE_ELEMENTS,
@@ -31,8 +32,6 @@ from advisor.model.catalog import SHUFFLES, base_type
 from advisor.model.lineage import Lineage
 from advisor.model.recording import AloneReading, BufferLevels
 
-_LATEST = 200
-"""Number of steps that tell whether the training waits for input."""
 _OUTSIDE = ("DataService", "Generator")
 """Beginnings of the types of iterators whose elements come from outside TensorFlow."""
 _OUTSIDE_METHODS = frozenset({"from_dataset_id", "from_generator"})
@@ -129,8 +128,9 @@ def buffered_elements(proto: Any) -> float | None:  # noqa: ANN401
 
 def waits(track: Track, levels: Iterable[BufferLevels]) -> bool:
     """Return whether the latest steps of a consumer waited for input, as far as it is known."""
-    wait_ns = sum(track.waits[-_LATEST:])
-    total_ns = sum(track.ends[-_LATEST:]) - sum(track.starts[-_LATEST:])
+    latest = LATEST_STEPS.value
+    wait_ns = sum(track.waits[-latest:])
+    total_ns = sum(track.ends[-latest:]) - sum(track.starts[-latest:])
     if wait_ns and not track.kind.startswith("keras."):
         return wait_ns > READ_ALONE_WAIT_SHARE.value * total_ns
     return any(level.elements and median(level.elements) == 0 for level in levels)

@@ -1,4 +1,4 @@
-"""Constants of the analysis of a profile (`advisor.graph`)."""
+"""Constants of the analysis of a profile (`advisor.graph`), of its statistics (`advisor.statistics`) and of rules in general."""
 
 from __future__ import annotations
 
@@ -64,6 +64,8 @@ SURE_VERDICT_STEPS = Constant(
     10, "steps", "The 95 % interval of the median needs 8 steps; below, the range is all there is."
 )
 """With fewer steps, the verdict gives their number and the range of their waits."""
+WIDE_CEILING = Constant(1.1, "ratio")
+"""Ratio of the ends of a 95 % interval from which on a measured ceiling is reported with its interval."""
 BUFFER_SHARE = Constant(0.9, "share", "One reading in ten may fall into the moment in which an element is added.")
 """A buffer counts as always full, or always empty, if it was so at this share of its readings."""
 MIN_GAPS = Constant(2, "steps", "A single one may be the end of an epoch.")
@@ -84,3 +86,25 @@ ADVISED_BLAME = Constant(0.1, "share", "Removing a tenth of the wait is barely m
 """Lines of iterators that cause a smaller share of the wait are shown without advice, or not at all."""
 ADVISED_LINE_SHARE = Constant(0.2, "share", "Other lines matter more.")
 """Lines with a smaller share of their function's time get no advice."""
+EXPLAINED_SHARE = Constant(
+    0.05,
+    "share",
+    "Without so much of the wait, a step is at most 1.05 times faster, the smallest speedup that rules report.",
+)
+"""Share of the wait from which a rule says why it proposes nothing for an iterator."""
+
+# -- Steps that take far longer than the others (`advisor.statistics.outliers`)
+
+OUTLIER_STEP_RATIO = Constant(
+    1.5, "ratio", "In a loop whose steps hardly vary, 3.5 deviations alone would be a few percent."
+)
+"""An outlier takes at least this many times as long as the median step."""
+MIN_OUTLIER_STEPS = Constant(
+    11, "steps", "With fewer, the deviation of the others is not known well enough. Not measured."
+)
+"""Minimum number of steps for outliers to be found."""
+OUTLIER_PART_SHARE = Constant(0.2, "share")
+"""A name is reported if it accounts for this share of the additional time of an outlier."""
+RARE_EVENT_SHARE = Constant(0.1, "share")
+"""An event that runs in a smaller share of other steps counts as additional instead of slower: an op that waited for a core takes
+many times as long as usual."""

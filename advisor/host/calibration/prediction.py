@@ -57,7 +57,9 @@ OP_START_NS = Constant(
 """Time that an op of a function takes before it computes anything, which a call per batch saves for all elements but one:
 typical, maximum."""
 
-PLAUSIBLE_RATIO = Constant(8.0, "ratio")
+PLAUSIBLE_RATIO = Constant(
+    8.0, "ratio", "Below the ten times that a measurement next to twelve busy processes gave (`BUSY_CORES`)."
+)
 """A measured cost that differs from the built-in one by more than this ratio is taken for a failed measurement."""
 
 # -- Costs and factors of the model
@@ -123,6 +125,10 @@ READ_ALONE = Constant(
     "Chosen before it was measured: a second does not see what varies from minute to minute, nor what AUTOTUNE does then.",
 )
 """Factors from the time per element in a second of reading to the ends of the range for the pipeline alone."""
+BRINK_SPEEDUP = Constant(1.1, "ratio", "Less than the error of the prediction.")
+"""Speedup of the step up to which the pipeline counts as about as fast as the training."""
+MOST_HEADROOM = Constant(100.0, "ratio", "The pipeline's own time is then too short to be measured beside the step.")
+"""Speedups above this are not distinguished in the headroom of a healthy pipeline."""
 MOST_SPEEDUP = Constant(1000.0, "ratio", "If 99.9 % of a step is wait, the rest is too short to be measured.")
 """Maximum predicted speedup."""
 
@@ -145,6 +151,10 @@ FULL_CORES_SHARE = Constant(
     0.95, "share", "With no core idle, threads wait for nothing else; that 0.95 counts as none is a judgement."
 )
 """Share of busy cores from which on all waits of runnable threads are assumed to be for cores; linear in between."""
+REPORTED_CORES = Constant(0.25, "cores")
+"""Number of cores used by other processes from which on they are reported."""
+OVERLAP_RATIO = Constant(1.05, "ratio")
+"""Sum of the ops' times, relative to the time in which they ran, above which they are said to have run at once."""
 MEMORY_SHARE = Constant(
     0.8, "share", "The rest is a reserve for peaks of the training and for estimates that are too low."
 )

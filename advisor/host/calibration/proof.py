@@ -1,4 +1,4 @@
-"""Constants of trials and proofs (`advisor.prove`): turns, time limits, what counts as a gain."""
+"""Constants of trials and proofs (`advisor.prove`) and of further runs: turns, time limits, what counts as a gain."""
 
 from __future__ import annotations
 
@@ -59,6 +59,18 @@ LOOK_S = Constant(0.2, "s", "A look takes half a millisecond.", TWO_CORES)
 """How often the free memory is read."""
 QUIET_S = Constant(2.0, "s")
 """Buffers may take so long to fill after a turn."""
+QUIET_LOOK_S = Constant(0.03, "s")
+"""Time between two looks at the CPU time of the process meanwhile."""
+QUIET_CORE_SHARE = Constant(0.2, "share")
+"""A side is quiet if the process uses less than this share of a core between two looks."""
+DRAIN_S = Constant(2.0, "s")
+"""Longest time to drop the elements in buffers before a turn ..."""
+DRAIN_SLICE_S = Constant(0.2, "s")
+"""... in slices of this length ..."""
+DRAIN_RATE_RATIO = Constant(1.25, "ratio")
+"""... until the rate of a slice is at most this many times that of the turn before: elements in buffers come at once."""
+RESERVED_MEMORY_SHARE = Constant(0.1, "share")
+"""Share of all memory that must stay free while a cache of unknown size is filled."""
 
 # -- Comparison of elements, and memory (`advisor.prove.trial`)
 
@@ -69,6 +81,20 @@ COMPARED_S = Constant(3.0, "s")
 SIBLING_ELEMENTS = Constant(200, "elements")
 SIBLING_S = Constant(1.0, "s")
 """The same for another dataset that the same text makes."""
+SLOWER_FACTOR = Constant(5, "factor")
+"""Longest time that the dataset of a changed text may take to compare, as a multiple of the original's."""
+RECURRING_SHARE = Constant(
+    0.5,
+    "share",
+    "Random numbers of one distribution hardly share any value, choices from a list share nearly all. Not measured.",
+)
+"""Share of the values of one draw that must also be in another for values to count as recurring ..."""
+USUALLY_RECURRING = Constant(0.9, "share")
+"""... and the share of that share that the changed text must reach."""
+VISIBLE_LOSS = Constant(0.1, "share")
+"""If only the numbers of elements are compared, a loss of this share must be detectable."""
+VISIBLE_COMMON_LOSS = Constant(0.25, "share", "The share of common elements is a rough measure.")
+"""The same if only the share of common elements is compared."""
 LEAST_FILL_S = Constant(5.0, "s", "All that the trial took until then would be for nothing otherwise.")
 """However little is left of the budget, a trial that has begun may take so long to fill its caches ..."""
 LONGEST_TURNS_S = Constant(45.0, "s")
@@ -93,17 +119,21 @@ NUMBERS_RESERVE = Constant(
 """Parallel calls relative to what the training needs on average."""
 NUMBERS_S = Constant(25.0, "s", "Two warm-ups of 2.5 s; with turns, six to ten pairs of 0.6 s in addition.", TWO_CORES)
 """Longest time of the comparison; it does not start if less is left."""
-NUMBERS_TURNS = Constant(10, "turns")
+NUMBERS_TURNS = Constant(10, "turns", "With the warm-ups and the pauses, they fit into `NUMBERS_S`.")
 """Maximum number of pairs of turns in it."""
-MATERIAL_BYTES = Constant(64 << 20, "bytes")
+MATERIAL_BYTES = Constant(
+    64 << 20,
+    "bytes",
+    "A number that is right for 8 cores is wrong for 64, so the saving must be worth it (docs/proof.md).",
+)
 """Numbers that save less memory ..."""
-MATERIAL_SHARE = Constant(0.1, "share")
+MATERIAL_SHARE = Constant(0.1, "share", "As `MATERIAL_BYTES`.")
 """... or less than this share of the process's peak do not replace AUTOTUNE."""
 
 # -- The child that serves trials (`advisor.prove.held_process`)
 
-TRIAL_S = Constant(90.0, "s")
-"""Longest time for the turns of one trial; most need a third."""
+TRIAL_S = Constant(90.0, "s", "Most trials need a third of it.")
+"""Longest time for the turns of one trial."""
 PROMPT_TRIAL_S = Constant(60.0, "s", "Somebody is waiting at a prompt.")
 """The same in a notebook or an interactive session."""
 SILENCE_S = Constant(150.0, "s", "It reports each turn and pass, which take up to a minute.")
@@ -170,6 +200,13 @@ MIN_STEPS_OF_HALF = Constant(50, "steps", "Chosen: a single slow step then chang
 """Of a script that ends before its window, the second half of its steps is used if it has so many."""
 MARGIN_STEPS = Constant(10, "steps")
 """Steps for the elements of the filling epoch that are still in buffers after the cache."""
+
+# -- Sessions outside of a proof (`advisor.workflows`)
+
+HEADROOM_RUN_S = Constant(300.0, "s")
+"""Longest second run for the headroom, with the start of the script."""
+UNLIMITED_SESSION_S = Constant(3600.0, "s", "A script that never reads a dataset ends by itself.")
+"""Limit of a session without a budget."""
 
 # -- Live processes that take turns (`advisor.prove.live_pairs`)
 

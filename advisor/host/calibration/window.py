@@ -46,7 +46,12 @@ LOOK_FACTOR = Constant(
 
 # -- The stretch without the profiler
 
-MIN_STEPS = Constant(20, "steps")
+MIN_STEPS = Constant(
+    20,
+    "steps",
+    "In simulations, intervals hold up to a correlation of neighbouring steps of 0.8, with fewer steps up to 0.3 "
+    "(`advisor.model.intervals`).",
+)
 """Minimum number of steps in each stretch, unless steps take seconds."""
 UNPROFILED_SECONDS = Constant(
     2.0,
@@ -57,7 +62,7 @@ UNPROFILED_SECONDS = Constant(
 UNPROFILED_MAX_SECONDS = Constant(5.0, "s", "Many scripts end after half a minute.")
 """Maximum time without the profiler for unstable step times."""
 UNPROFILED_SLOW_SECONDS = Constant(10.0, "s")
-UNPROFILED_MIN_STEPS = Constant(3, "steps")
+UNPROFILED_MIN_STEPS = Constant(3, "steps", "As `MIN_VERDICT_STEPS`: with fewer, nothing is predicted.")
 """For steps that take seconds, this many steps in `UNPROFILED_SLOW_SECONDS` are sufficient."""
 
 # -- The stretch with the profiler
@@ -68,7 +73,7 @@ MIN_SECONDS = Constant(
     "The profile only has to show how the time is distributed, and the memory for its events takes time when first used.",
 )
 """Minimum time with the profiler."""
-RESTLESS_SECONDS = Constant(3.0, "s")
+RESTLESS_SECONDS = Constant(3.0, "s", "As `MIN_SECONDS`: step times come from the stretch without the profiler.")
 """Maximum time with the profiler for unstable step times, once there are enough steps."""
 MAX_SECONDS = Constant(20.0, "s")
 """Maximum time with the profiler."""
@@ -76,8 +81,8 @@ SLOW_SECONDS = Constant(
     15.0, "s", "Steps of up to 5 s then take at most a minute until the window closes, longer ones at most 12 steps."
 )
 """For steps that take seconds, `SLOW_STEPS` and this time with the profiler are sufficient."""
-SLOW_STEPS = Constant(3, "steps")
-MAX_STEPS = Constant(5_000, "steps")
+SLOW_STEPS = Constant(3, "steps", "As `MIN_VERDICT_STEPS`.")
+MAX_STEPS = Constant(5_000, "steps", "More do not improve the estimate and take long to read (docs/capture.md).")
 """Maximum number of steps with the profiler."""
 MAX_HALF_WIDTH = Constant(0.05, "share")
 """Step times are stable if the half width of the 95 % confidence interval of their mean is at most this share of the mean."""
@@ -105,9 +110,9 @@ PROFILE_ROOM_SHARE = Constant(0.125, "share")
 
 # -- The time until the first verdict
 
-VERDICT_SECONDS = Constant(60.0, "s")
+VERDICT_SECONDS = Constant(60.0, "s", "A requirement: a verdict should not take longer (docs/capture.md).")
 """A verdict takes at most this long, counted from the start of the command ..."""
-VERDICT_STEPS = Constant(12, "steps")
+VERDICT_STEPS = Constant(12, "steps", "So many steps of 5 s fit into `VERDICT_SECONDS` (see `SLOW_SECONDS`).")
 """... or as long as this many steps, if that is longer."""
 AFTER_WINDOW_S = Constant(
     8.0, "s", "The profile is written, exit handlers run, the profile is read and the report is written.", TWO_CORES
@@ -159,7 +164,7 @@ NEW_LEADER_STEPS = Constant(3, "steps")
 """Minimum number of steps before the window changes to another consumer of the same rank."""
 LOOK_STEPS = Constant(20, "steps", "Chosen; a loop inside the first step of another one is usually shorter.")
 """After so many steps a consumer is not part of the first step of the one that is followed: that one was only looked at."""
-ENOUGH_STEPS = Constant(20, "steps")
+ENOUGH_STEPS = Constant(20, "steps", "As `MIN_STEPS`.")
 """A window that was closed early with fewer steps than this is discarded in favour of a trial with more."""
 MAX_STOPS = Constant(3, "times")
 """Number of times `StopScript` is raised before the process is ended."""
@@ -179,7 +184,7 @@ SLOW_LOOP_ELEMENTS = Constant(4, "elements", "Three whole steps lie between them
 SLOW_LOOP_SECONDS = Constant(30.0, "s", "Half of the minute until the verdict; the script's start takes the rest.")
 LOOP_LOOK_S = Constant(1.0, "s", "Reading the model takes about a millisecond.", TWO_CORES)
 """... which is asked this often ..."""
-MAX_LOOP_SECONDS = Constant(60.0, "s")
+MAX_LOOP_SECONDS = Constant(60.0, "s", "As `VERDICT_SECONDS`.")
 """... but no longer than this."""
 REOPENED_LOOP_FACTOR = Constant(4.0, "factor")
 """A window with fewer requests than `SLOW_LOOP_ELEMENTS` is followed by one that is this many times as long."""

@@ -30,11 +30,17 @@ from advisor.host.calibration.proof import (
     AB_BUDGET_S,
     AB_HALF_WIDTH,
     AB_WARMUP_S,
+    DRAIN_RATE_RATIO,
+    DRAIN_S,
+    DRAIN_SLICE_S,
     FILL_S,
     GAIN_SHARE,
     LOOK_S,
     MAX_TURNS,
+    QUIET_CORE_SHARE,
+    QUIET_LOOK_S,
     QUIET_S,
+    RESERVED_MEMORY_SHARE,
     SHORT_EPOCH_S,
     TURN_ELEMENTS,
     TURN_S,
@@ -255,14 +261,14 @@ class Side:
                 )
 
     def _drain(self) -> None:
-        """Drop the buffered elements: run until the rate is no longer far above the known one, for 2 s at most."""
+        """Drop the buffered elements: run until the rate is no longer far above the known one, for `DRAIN_S` at most."""
         start = time.perf_counter()
         for _ in range(10):
             count, slice_start = 0, time.perf_counter()
-            while time.perf_counter() - slice_start < 0.2 or not count:
+            while time.perf_counter() - slice_start < DRAIN_SLICE_S.value or not count:
                 count += self._advance()
             now = time.perf_counter()
-            if count / (now - slice_start) <= 1.25 * self._rate or now - start > 2:
+            if count / (now - slice_start) <= DRAIN_RATE_RATIO.value * self._rate or now - start > DRAIN_S.value:
                 return
 
     def rest(self) -> None:
@@ -354,12 +360,12 @@ def _without_collector() -> Iterator[None]:
 
 
 def _wait_for_quiet(limit_s: float) -> bool:
-    """Wait until the process uses less than a fifth of a core over 30 ms; False if it does not in time."""
+    """Wait until the process uses less than `QUIET_CORE_SHARE` of a core; False if it does not in time."""
     deadline = time.monotonic() + limit_s
     while time.monotonic() < deadline:
         cpu, wall = time.process_time(), time.perf_counter()
-        time.sleep(0.03)
-        if time.process_time() - cpu < 0.2 * (time.perf_counter() - wall):
+        time.sleep(QUIET_LOOK_S.value)
+        if time.process_time() - cpu < QUIET_CORE_SHARE.value * (time.perf_counter() - wall):
             return True
     return False
 
@@ -367,7 +373,8 @@ def _wait_for_quiet(limit_s: float) -> bool:
 def _least_free_bytes() -> float:
     """Memory that must stay free while a cache of unknown size is filled.
 
-    A change may take at most MEMORY_SHARE of the memory that is free now, and a tenth of all memory must stay free in any case.
+    A change may take at most MEMORY_SHARE of the memory that is free now, and RESERVED_MEMORY_SHARE of all memory must stay free
+    in any case.
     """
     total, free = memory_bytes()
-    return max(0.1 * total, (1 - MEMORY_SHARE.value) * free)
+    return max(RESERVED_MEMORY_SHARE.value * total, (1 - MEMORY_SHARE.value) * free)

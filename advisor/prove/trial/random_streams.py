@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import NamedTuple
 
+from advisor.host.calibration.proof import VISIBLE_COMMON_LOSS, VISIBLE_LOSS
 from advisor.model import units
 from advisor.model.finding import Safety
 from advisor.prove.trial.compared_streams import ComparedStreams
@@ -28,10 +29,6 @@ from advisor.replay.seedings import OTHER, TWIN
 
 _MAX_PAIRED = 6
 """Maximum number of components whose pairs are compared."""
-_VISIBLE_LOSS = 0.1
-"""If only the numbers of elements are compared, a loss of this share must be detectable."""
-_VISIBLE_CHANCE = 0.25
-"""The same if only the share of common elements is compared, which is a rough measure."""
 
 
 class Observation(NamedTuple):
@@ -66,7 +63,7 @@ def judge_counts(streams: ComparedStreams, before: Stream, after: Stream) -> Obs
         )
     undecided = "The number of elements varies too much between epochs to be compared." if is_spread else ""
     loss = smallest_visible_loss(total, share)
-    if loss > _VISIBLE_LOSS:
+    if loss > VISIBLE_LOSS.value:
         undecided = undecided or (
             f"The number of elements is random, and so small that {units.format_share(loss)} of them could be missing without "
             "being noticed."
@@ -147,7 +144,7 @@ def common_elements(one: Stream, two: Stream, drawn: Stream) -> Agreement:
         return Agreement.UNDECIDED
     shared, usual = ((old & other.counted()).total() for other in (two, drawn))
     is_usual = probability_of_counts(shared, usual, 0.5) >= P_VALUE
-    is_visible = smallest_visible_loss(usual, 0.5) <= _VISIBLE_CHANCE and loss_is_visible(one.rows, old)
+    is_visible = smallest_visible_loss(usual, 0.5) <= VISIBLE_COMMON_LOSS.value and loss_is_visible(one.rows, old)
     return Agreement.SAME if is_usual and is_visible else Agreement.UNDECIDED
 
 
