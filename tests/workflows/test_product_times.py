@@ -76,3 +76,10 @@ def test_a_failed_or_late_measurement_leaves_the_report_as_it_is(measured, monke
 
     monkeypatch.setattr(product_times, "measure_largest_product", fail)
     assert with_product_times(before, tmp_path, RULES, Settings(), None, lambda progress: None) is before
+
+
+def test_the_user_s_threshold_decides_what_is_measured(measured, tmp_path):
+    rules = load_rules([], Settings(rules={"full-precision": {"min_step_share": 0.99}}))
+    before = report()
+    assert with_product_times(before, tmp_path, rules, Settings(), None, lambda progress: None) is before
+    assert not measured
