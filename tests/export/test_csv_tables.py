@@ -12,7 +12,7 @@ from advisor.cli import main
 from advisor.export.csv_tables import HEADERS, TABLES, table_to_csv
 from advisor.report.statistics_json import statistics_to_dict
 from tests.report.html.samples import DATA, GPU, gpu_report, hostile, proved, real_report
-from tests.statistics.test_json import huge
+from tests.report.test_statistics_json import huge
 
 
 def rows(name, *runs):

@@ -59,8 +59,8 @@ METHODS = ("map", "filter", "batch", "shuffle", "cache", "prefetch", "with_optio
 def test_every_kind_of_edit_is_among_them():
     """Each is replayed and written into a real script, and both give the same elements.
 
-    Split functions have scripts of their own, in `test_split_functions.py`; loops have them in `test_build_once.py`, functions
-    that are vectorised in parts in `test_mixed_functions.py`, and those of texts in `test_ragged_text.py`.
+    Split functions have scripts of their own, in `test_halves.py`; loops have them in `test_build_once.py`, functions
+    that are vectorised in parts in `test_batch_parts.py`, and those of texts in `test_ragged_function.py`.
     """
     calls = [Call(f"{method} {number}", method, None, inputs=("range 0",)) for method in METHODS for number in range(3)]
     kinds = set()

@@ -171,9 +171,9 @@ def test_proof_is_shown_with_its_intervals():
 
 
 def test_proof_on_the_pipeline_alone_is_told_from_one_on_the_training():
-    from tests.report import test_proof
+    from tests.report import test_proof_text
 
-    made = test_proof.proved(proved_on="pipeline", training="not measured")
+    made = test_proof_text.proved(proved_on="pipeline", training="not measured")
     fixes = (dataclasses.replace(made.fixes[0], proved_on="pipeline"), *made.fixes[1:])
     made = dataclasses.replace(made, fixes=fixes, comparison=dataclasses.replace(made.comparison, end_to_end=None))
     report = json.loads(report_to_bytes(made))
@@ -186,9 +186,9 @@ def test_proof_on_the_pipeline_alone_is_told_from_one_on_the_training():
 
 
 def test_how_it_was_proved_is_shown():
-    from tests.report import test_proof
+    from tests.report import test_proof_text
 
-    text = report_to_html(json.loads(report_to_bytes(test_proof.proved()))).decode()
+    text = report_to_html(json.loads(report_to_bytes(test_proof_text.proved()))).decode()
     for said in (
         "A training step is 2.9x (2.7x to 3.1x) faster.",
         "+ds.cache()",

@@ -16,9 +16,9 @@ from advisor.report.report_json import load_schema, report_to_bytes
 from advisor.report.schema import SCHEMAS, generate
 from advisor.workflows.analyze import analyze_run
 
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 RUNS = sorted(path.parent for path in DATA.glob("*/recording.json"))
-OTHERS = sorted(path for path in (Path(__file__).parents[1] / "../shared/profiles").glob("*") if path.is_dir())
+OTHERS = sorted(path for path in (Path(__file__).parents[2] / "../shared/profiles").glob("*") if path.is_dir())
 RULES = load_rules([], Settings())
 
 
