@@ -2,7 +2,7 @@
 
     python benchmarks/silence.py [--only NAME] [--write-docs]
 
-In: `benchmarks/healthy/*.py` and `examples/tuned.py`, on which no rule may report anything; `benchmarks/near_misses.py`, one
+In: `benchmarks/healthy/*.py` and `examples/tuned.py`, on which no rule may report anything; `benchmarks/near_misses/`, one
 script per rule on which that rule must be silent.  Out: what was reported nevertheless; exit code 1 if anything was.
 
 Each script is analysed by `advisor analyze` in a separate process, with a short window.
@@ -82,8 +82,8 @@ def main() -> int:
 def cases_in(folder: Path) -> list[Case]:
     """All cases; the scripts of near misses are written into `folder`."""
     cases = [Case(path.stem, path, None) for path in HEALTHY]
-    for near_miss in NEAR_MISSES:
-        script = folder / f"{near_miss.rule.replace('-', '_')}.py"
+    for number, near_miss in enumerate(NEAR_MISSES):  # a rule may have several
+        script = folder / f"{near_miss.rule.replace('-', '_')}_{number}.py"
         script.write_text(script_of(near_miss), encoding="utf-8")
         cases.append(Case(near_miss.rule, script, near_miss.rule))
     return cases

@@ -2,7 +2,7 @@
 
     python benchmarks/splitting.py [--write-docs]
 
-In: the cases of `splitting_functions.py`.  Out: a table: the first statement of the second half, the values that cross the cut,
+In: the cases of `splitting_functions/`.  Out: a table: the first statement of the second half, the values that cross the cut,
 and the safety level seen with a cache between the halves; or why the function is not cut. Nothing is timed.
 """
 

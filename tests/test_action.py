@@ -101,4 +101,5 @@ def test_options_are_split_as_in_a_shell_and_never_run(run_action, tmp_path):
 
 def test_a_quote_that_does_not_end_fails_the_step(run_action):
     done, outputs, _ = run_action(script="a run", options="--baseline 'a")
-    assert done.returncode not in (0, 1) or "result" not in outputs
+    assert done.returncode != 0 and "No closing quotation" in done.stderr
+    assert outputs == {}, "the check has not run"

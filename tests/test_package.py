@@ -24,9 +24,13 @@ def test_every_package_is_in_the_wheel():
 
 
 def test_every_file_beside_the_code_is_in_the_wheel():
-    for path in (ROOT / "advisor").rglob("*"):
-        if not path.is_file() or path.suffix == ".py" or path.parent.name == "__pycache__":
-            continue
+    beside = [
+        path
+        for path in (ROOT / "advisor").rglob("*")
+        if path.is_file() and path.suffix != ".py" and path.parent.name != "__pycache__"
+    ]
+    assert ROOT / "advisor/py.typed" in beside
+    for path in beside:
         package = package_of(path)
         relative = path.relative_to(ROOT.joinpath(*package.split("."))).as_posix()
         patterns = SETUPTOOLS["package-data"].get(package, [])

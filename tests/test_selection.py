@@ -14,7 +14,7 @@ import pytest
 from advisor.cli import COMMANDS
 from tests.capture.instrument import test_consumers, test_every_hook
 from tests.commands import test_every_command
-from tests.rewrite import test_snippets, test_split_functions
+from tests.rewrite import test_halves, test_snippets
 from tests.scheduling import IN_ONE_PROCESS
 
 
@@ -32,7 +32,7 @@ def marks(test: Callable[..., None]) -> set[str]:
         test_every_hook.test_every_hook_is_reached,
         test_consumers.test_every_kind_of_consumer_in_one_run,
         test_snippets.test_snippet,
-        test_split_functions.test_the_written_halves_are_the_proved_ones,
+        test_halves.test_the_written_halves_are_the_proved_ones,
     ],
     ids=["commands", "hooks", "consumers", "edits", "split functions"],
 )

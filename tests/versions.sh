@@ -23,7 +23,7 @@ INSTRUMENT_TESTS=(tests/capture/instrument) # call positions and the order of we
 INDEPENDENT=(
   tests/test_action.py tests/test_archives.py tests/test_docs.py tests/test_repository.py tests/test_selection.py
   tests/test_site.py                  # files of the repository; make packages installs the archives on every Python
-  tests/examples tests/traps          # texts of scripts, tables of benchmarks
+  tests/benchmarks tests/examples tests/traps  # texts of scripts, tables of benchmarks
   tests/export/test_in_browser.py tests/report/html/test_browser.py tests/tensorboard/test_in_browser.py
   tests/statistics/test_reference.py  # numbers of other programs
 )

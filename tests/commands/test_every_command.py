@@ -124,7 +124,7 @@ def fix(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def offload(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
-    """The recording alone; `test_offload.py` starts workers."""
+    """The recording alone; `test_offload.py` and `test_offload_service.py` start workers."""
     assert main(["offload", "--files", "service", "--json", "-", project.run]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["movability"]["verdict"] == "movable" and result["movability"]["after"] == "batch"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.commands.isolated_service import SERVICES
-from tests.commands.test_offload import WAITING_SCRIPT
+from tests.commands.offload_scripts import WAITING_SCRIPT
 
 REPOSITORY = Path(__file__).parents[2]
 COUNTED = """

@@ -1,16 +1,11 @@
-"""`advisor offload` on real scripts: real workers, files, the change of the source and its undoing."""
+"""`advisor offload` on real scripts: real workers, files, the change of the source and its undoing; what is refused."""
 
 from __future__ import annotations
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import textwrap
-import threading
-import time
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,149 +15,17 @@ import pytest
 from advisor.cli import main
 from advisor.commands import offload as command
 from advisor.model.offload_result import MOVABLE, REFUSED, Movability, Offload, ServiceProof, Sizing
-from advisor.offload.dispatcher import Dispatcher
 from advisor.offload.files import server_text
-from advisor.prove import whole_script
-from advisor.prove.end_to_end import measure_end_to_end
 from advisor.prove.trial.service_processes import ServiceProcesses
+from tests.commands.offload_scripts import (
+    FINITE_SCRIPT,
+    KERAS_SCRIPT,
+    MOVABLE_SCRIPT,
+    PYTHON_SCRIPT,
+    REPEATED_SCRIPT,
+)
 
 long = [pytest.mark.tensorflow, pytest.mark.long]
-MOVABLE_SCRIPT = """
-    import time
-    import tensorflow as tf
-
-    def heavy(x):
-        m = tf.fill((150, 150), tf.cast(x, tf.float32) / 1e6)
-        for _ in range(8):
-            m = tf.matmul(m, m)
-        return tf.reduce_sum(m), x
-
-    dataset = tf.data.Dataset.range(256).map(heavy, num_parallel_calls=tf.data.AUTOTUNE).batch(8)
-    for epoch in range(10_000):
-        for batch in dataset:
-            time.sleep(0.001)
-    """
-FINITE_SCRIPT = """
-    import time
-    import tensorflow as tf
-
-    dataset = tf.data.Dataset.range(200)
-    dataset = dataset.map(lambda x: x * 2)
-    dataset = dataset.batch(8)
-    total = 0
-    for batch in dataset:
-        total += int(tf.reduce_sum(batch))
-        time.sleep(0.1)
-    print(total)
-    """
-REPEATED_SCRIPT = """
-    import collections
-    import time
-    import tensorflow as tf
-
-    seen = collections.Counter()
-
-    def heavy(x):
-        m = tf.fill((150, 150), tf.cast(x, tf.float32) / 1e6)
-        for _ in range(8):
-            m = tf.matmul(m, m)
-        return x + tf.cast(0.0 * tf.reduce_sum(m), tf.int64)
-
-    def noted(x):
-        seen[int(x)] += 1
-        return x
-
-    dataset = tf.data.Dataset.range(96).map(heavy)
-    dataset = dataset.map(lambda x: tf.ensure_shape(tf.numpy_function(noted, [x], tf.int64), []))
-    dataset = dataset.batch(8).repeat(3)
-    for batch in dataset:
-        time.sleep(0.1)
-    print(len(seen), set(seen.values()))
-    """
-KERAS_SCRIPT = """
-    import time
-    import keras
-    import tensorflow as tf
-
-    class Steps(keras.callbacks.Callback):
-        counts = []
-
-        def on_epoch_begin(self, epoch, logs=None):
-            self.counts.append(0)
-
-        def on_train_batch_end(self, batch, logs=None):
-            self.counts[-1] += 1
-            time.sleep(0.05)
-
-    def row(x):
-        x = tf.reshape(tf.cast(x, tf.float32) / 100, [1])
-        return x, 3 * x
-
-    model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    rows = tf.data.Dataset.range(100).map(row)
-    rows = rows.batch(8)
-    model.fit(rows, epochs=3, verbose=0, callbacks=[Steps()])
-    print(Steps.counts)
-    """
-PYTHON_SCRIPT = """
-    import tensorflow as tf
-
-    def work(x):
-        return x * 2
-
-    dataset = tf.data.Dataset.range(200).map(lambda x: tf.numpy_function(work, [x], tf.int64)).batch(4)
-    for epoch in range(10_000):
-        for batch in dataset:
-            pass
-    """
-WAITING_SCRIPT = """
-    import time
-    import tensorflow as tf
-    from tensorflow.python.data.experimental.ops.testing import sleep
-
-    def read(part):
-        return tf.data.Dataset.range(part * 8, part * 8 + 8).apply(sleep(20_000))
-
-    dataset = tf.data.Dataset.range(16).repeat()
-    dataset = dataset.interleave(read, cycle_length=2, num_parallel_calls=2)
-    dataset = dataset.batch(4)
-    for batch in dataset:
-        time.sleep(0.004)
-    """
-
-WAITING_FIT_SCRIPT = """
-    import keras
-    import tensorflow as tf
-    from tensorflow.python.data.experimental.ops.testing import sleep
-
-    def read(part):
-        return tf.data.Dataset.range(part * 8, part * 8 + 8).apply(sleep(20_000))
-
-    def row(x):
-        x = tf.reshape(tf.cast(x, tf.float32) / 128, [1])
-        return x, 3 * x
-
-    model = keras.Sequential([keras.layers.Input((1,)), keras.layers.Dense(1)])
-    model.compile("sgd", "mse")
-    rows = tf.data.Dataset.range(16)
-    rows = rows.interleave(read, cycle_length=2, num_parallel_calls=2)
-    rows = rows.map(row).batch(4)
-    model.fit(rows, epochs=1000, verbose=0)
-    """
-
-
-@pytest.fixture
-def script(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Path]:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-
-    def write(text: str) -> Path:
-        path = tmp_path / "train.py"
-        path.write_text(textwrap.dedent(text))
-        return path
-
-    return write
 
 
 def servers() -> list[int]:
@@ -263,129 +126,6 @@ class TestReal:
         assert {path.name for path in Path("tfdata-service").iterdir()} >= {"server.py", "Dockerfile"}
         assert main(["offload", "--undo", "train.py"]) == 0
         assert path.read_bytes() == before
-
-
-class TestRunningService:
-    pytestmark = long
-
-    @pytest.fixture
-    def service(self, monkeypatch, tmp_path):
-        monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-        from running_service import RunningService
-
-        folder = tmp_path / "servers"
-        folder.mkdir()
-        with RunningService(folder) as running:
-            running.start_dispatcher()
-            yield running
-
-    def test_two_workers_are_proved_written_and_undone(self, script, service, capsys) -> None:
-        service.start_worker()
-        service.start_worker()
-        path = script(WAITING_SCRIPT)
-        before = path.read_bytes()
-        arguments = [
-            "offload",
-            "--service",
-            service.address,
-            "--write",
-            "--fail-on",
-            "no-gain",
-            "--json",
-            "-",
-            "train.py",
-        ]
-        code = main(arguments)
-        output = capsys.readouterr()
-        result = json.loads(output.out)
-        assert code == 0, (result["sentence"], result["notes"], output.err)
-        assert result["measurement"]["same_elements"] is True and result["measurement"]["local_elements"] == 128
-        proof = result["proof"]
-        assert (proof["verdict"], proof["workers"], proof["lost_workers"]) == ("faster", 2, [])
-        assert proof["step_speedup"]["low"] > 1 and proof["turns"] >= 3
-        assert 1.2 < proof["predicted_speedup"] < 3  # 2 on an idle machine
-        assert result["runs"] == 2 + 2 * proof["turns"]
-        assert result["changed_files"] == [str(path)] and not result["files"]
-        assert f'distribute("distributed_epoch", "{service.address}")' in path.read_text()
-        assert main(["offload", "--undo", "train.py"]) == 0
-        assert path.read_bytes() == before
-
-    @pytest.mark.slow
-    def test_fit_with_steps_per_epoch_is_proved_written_and_undone(self, script, service, capsys) -> None:
-        """The length of the dataset is unknown: the number of steps is that of the epochs that `fit` finished."""
-        service.start_worker()
-        service.start_worker()
-        path = script(WAITING_FIT_SCRIPT)
-        before = path.read_bytes()
-        code = main(["offload", "--service", service.address, "--write", "--json", "-", "train.py"])
-        output = capsys.readouterr()
-        result = json.loads(output.out)
-        assert code == 0, (result["sentence"], result["notes"], output.err)
-        assert result["proof"]["verdict"] == "faster" and result["movability"]["safety"] == "numerics"
-        assert "model.fit(rows, epochs=1000, verbose=0, steps_per_epoch=32)" in path.read_text()
-        assert ".map(row).repeat().batch(4).apply(" in path.read_text()
-        assert main(["offload", "--undo", "train.py"]) == 0
-        assert path.read_bytes() == before
-
-    @pytest.mark.slow
-    def test_a_worker_that_ends_during_the_runs_is_said(self, script, service, capsys, monkeypatch) -> None:
-        service.start_worker()
-        service.start_worker()
-        script(WAITING_SCRIPT)
-        timers = []
-
-        def measure(*args, **kwargs):
-            timers.append(threading.Timer(15.0, service.workers[0].kill))
-            timers[0].start()
-            return measure_end_to_end(*args, **kwargs)
-
-        monkeypatch.setattr(whole_script, "measure_end_to_end", measure)
-        assert main(["offload", "--service", service.address, "--json", "-", "train.py"]) == 0
-        timers[0].join()
-        proof = json.loads(capsys.readouterr().out)["proof"]
-        assert len(proof["lost_workers"]) == 1 and proof["lost_workers"][0] in proof["sentence"]
-        assert proof["turns"] >= 3
-
-    @pytest.mark.slow
-    def test_a_dispatcher_that_is_lost_during_the_runs_ends_them_in_bounded_time(
-        self, script, service, capsys, monkeypatch
-    ) -> None:
-        service.start_worker()
-        script(WAITING_SCRIPT)
-        timers = []
-
-        def measure(*args, **kwargs):
-            timers.append(threading.Timer(8.0, service.dispatcher.kill))
-            timers[0].start()
-            return measure_end_to_end(*args, **kwargs)
-
-        monkeypatch.setattr(whole_script, "measure_end_to_end", measure)
-        began = time.monotonic()
-        assert main(["offload", "--service", service.address, "--budget", "130s", "--json", "-", "train.py"]) == 0
-        assert time.monotonic() - began < 170
-        timers[0].join()
-        result = json.loads(capsys.readouterr().out)
-        assert result["proof"]["verdict"] in ("broken", "not measured"), result["proof"]
-        assert any("No dispatcher of tf.data service answers" in note for note in result["notes"]), result["notes"]
-
-    def test_a_service_without_workers_is_refused_before_anything_runs(
-        self, script, service, capsys, monkeypatch
-    ) -> None:
-        monkeypatch.setattr(Dispatcher.wait_for_workers, "__defaults__", (lambda: None, 1.0))
-        script("raise SystemExit('it was run')")
-        assert main(["offload", "--service", service.address, "train.py"]) == 2
-        error = capsys.readouterr().err
-        assert "has no workers" in error and "Nothing was run." in error and "it was run" not in error
-
-
-def test_a_dispatcher_that_is_not_there_is_said_before_anything_runs(script, capsys) -> None:
-    script("raise SystemExit('it was run')")
-    with socket.create_server(("localhost", 0)) as server:
-        port = server.getsockname()[1]
-    assert main(["offload", "--service", f"grpc://localhost:{port}", "train.py"]) == 2
-    error = capsys.readouterr().err
-    assert f"No dispatcher of tf.data service answers at localhost:{port}" in error and "Nothing was run." in error
-    assert "it was run" not in error and "Traceback" not in error
 
 
 @pytest.mark.parametrize(

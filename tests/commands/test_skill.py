@@ -129,6 +129,7 @@ def test_a_field_that_does_not_exist_is_noticed():
 
 
 def test_everything_else_in_code_exists_as_well():
+    assert len(INLINE.findall(TEXT)) > 50
     for code in INLINE.findall(TEXT):
         for option in re.findall(r"--[a-z][a-z-]*", code.partition(" train.py")[0]):
             assert option in options(), f"{code}: no option {option}"

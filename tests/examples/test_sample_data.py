@@ -70,7 +70,9 @@ def test_a_faster_run_wins(sample_data, tmp_path):
 
 @pytest.mark.long
 def test_paragraphs_are_labelled_text(sample_data):
-    for label, text in itertools.islice(sample_data.paragraphs(), 300):
+    texts = list(itertools.islice(sample_data.paragraphs(), 300))
+    assert len(texts) == 300
+    for label, text in texts:
         assert label in (0, 1)
         assert sample_data.SMALLEST_PARAGRAPH <= len(text) <= sample_data.LARGEST_PARAGRAPH
         assert "\n" not in text and "\t" not in text

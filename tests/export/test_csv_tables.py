@@ -10,7 +10,9 @@ import pytest
 
 from advisor.cli import main
 from advisor.export.csv_tables import HEADERS, TABLES, table_to_csv
+from advisor.report.statistics_json import statistics_to_dict
 from tests.report.html.samples import DATA, GPU, gpu_report, hostile, proved, real_report
+from tests.report.test_statistics_json import huge
 
 
 def rows(name, *runs):
@@ -107,9 +109,10 @@ def test_report_of_the_folder_is_used_with_its_proof(tmp_path, capsys):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_every_table_is_recognised_by_its_first_line(name):
-    reports = [("a", proved()), ("b", hostile()), ("c", real_report("keras_fit"))]
+    with_device = {**real_report("keras_fit"), "statistics": statistics_to_dict(huge())}
+    reports = [("a", proved()), ("b", hostile()), ("c", real_report("keras_fit")), ("d", with_device)]
     texts = [text for report in reports if (text := table_to_csv(name, [report]))]
-    assert all(text.startswith(HEADERS[name]) for text in texts)
+    assert texts and all(text.startswith(HEADERS[name]) for text in texts)
 
 
 def test_a_table_without_rows_takes_the_place_of_an_earlier_one(tmp_path, capsys):

@@ -60,6 +60,7 @@ def test_events_of_a_track_nest():
     for event in events:
         if event["ph"] == "X":
             by_track.setdefault((event["pid"], event["tid"]), []).append((event["ts"], -event["dur"]))
+    assert max(map(len, by_track.values())) > 1
     for track in by_track.values():
         open_until = []
         for start, length in sorted(track):

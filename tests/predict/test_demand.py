@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from advisor.model.recording import Accelerator
@@ -111,7 +111,6 @@ def test_the_cores_are_never_exceeded(made):
     result = found(made)
     cost = {node.iterator_id: 0.0 for node in result.nodes}
     cpu = next(limit for limit in result.limits(cost, others_keep=0.0) if limit.resource == "cpu")
-    if cpu.step_ns:
-        assert (result.cpu_ns + result.consumer_cpu_ns) / cpu.step_ns <= made.host.cores * (1 + 1e-9) or (
-            made.usage.cpu_ns > made.host.cores * made.usage.wall_ns
-        )
+    assume(cpu.step_ns)
+    used = made.usage.cpu_ns / made.usage.wall_ns  # drawn independently of the cores, so there may be more
+    assert (result.cpu_ns + result.consumer_cpu_ns) / cpu.step_ns <= max(made.host.cores, used) * (1 + 1e-9)

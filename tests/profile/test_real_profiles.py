@@ -69,7 +69,9 @@ def test_parent_events_name_the_parent(folder):
 
 @pytest.mark.parametrize("folder", WITH_PIPELINE + WITHOUT_PIPELINE)
 def test_columns_are_sorted_and_of_one_length(folder):
-    for thread in host_of(folder).threads:
+    threads = host_of(folder).threads
+    assert threads
+    for thread in threads:
         columns = (thread.start_ns, thread.end_ns, thread.kind, thread.label, thread.key, thread.link)
         assert {len(column) for column in columns} == {len(thread)}
         assert (thread.end_ns >= thread.start_ns).all()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from google.protobuf.message import DecodeError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -73,7 +74,7 @@ def test_any_bytes_are_decoded_as_the_library_does_or_refused(noise, event):
     try:
         columns = decode_events(encoded)
     except XSpaceDecodeError:
-        with pytest.raises(Exception, match="Error parsing message"):
+        with pytest.raises(DecodeError, match="Error parsing message"):
             _parsed(noise)
         return
     assert_same(columns, [_parsed(one) for one in encoded])

@@ -8,10 +8,12 @@ from types import SimpleNamespace
 import pytest
 
 from advisor.capture.request import CaptureRequest, Progress
+from advisor.model.codec import decode
 from advisor.model.edits import Code, InsertAfter, MoveAfter, SetArgument, SetOption
 from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.outcome import Interval
 from advisor.model.paired_test import PairedTest
+from advisor.model.recording import Recording
 from advisor.prove import end_to_end
 from advisor.prove.compare_runs import compare_reports
 from advisor.prove.end_to_end import EarlyRun, EndToEnd, measure_end_to_end
@@ -81,16 +83,30 @@ def test_what_only_overlaps_with_the_training_is_left_to_the_whole_script(attemp
     assert needs_script(attempt, {"c1": "map", "shuffle": "shuffle", "source": "range"}) is expected
 
 
-@pytest.mark.parametrize("name", ["keras_fit", "generator", "interleave_map", "mirrored", "model_bound", "short_steps"])
-def test_elements_per_step_are_those_of_the_analysis(name):
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("keras_fit", 8),
+        ("generator", 16),
+        ("interleave_map", 4),
+        ("mirrored", 8),
+        ("model_bound", 2),
+        ("short_steps", 32),
+        ("zip_filter", 4),
+    ],
+)
+def test_elements_per_step_are_those_of_the_analysis(name, rows):
     from advisor.model.settings import Settings
     from advisor.predict import rows_per_step
     from advisor.workflows.analyze import analyze_run
 
     report = analyze_run(Path(__file__).parents[1] / "data" / name, [], Settings())
-    found = steps_of(report.analysis.recording)
-    if found is not None:
-        assert found.rows == rows_per_step(report.analysis)
+    assert steps_of(report.analysis.recording).rows == rows_per_step(report.analysis) == rows
+
+
+def test_a_loop_inside_a_function_has_no_steps_that_python_sees():
+    recording = (Path(__file__).parents[1] / "data/tf_function_loop/recording.json").read_bytes()
+    assert steps_of(decode(recording, Recording)) is None
 
 
 @pytest.mark.parametrize(

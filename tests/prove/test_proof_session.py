@@ -98,7 +98,9 @@ def test_a_fix_is_measured_judged_and_profiled(script: Callable[[str], Path], no
         assert trial.rate_after is not None
         assert trial.rate_after > 2 * trial.rate_before
         assert trial.turns >= 6
-        assert trial.memory_before_bytes is None or trial.memory_before_bytes > 50_000_000
+        if sys.platform == "linux":
+            assert trial.memory_before_bytes is not None
+            assert trial.memory_before_bytes > 50_000_000
 
         broken = proof.try_fix(cache, (InsertAfter(SHUFFLE, "cache"),), Safety.REORDERED)
         assert (broken.verdict, broken.safety_seen) == (BROKEN, Safety.CHANGES)

@@ -13,8 +13,8 @@ from advisor.profile import find_profiles, read_trace
 from advisor.report.statistics_json import statistics_to_dict
 from advisor.statistics import add_statistics
 from advisor.workflows.saved_recording import read_recording
+from tests.report.test_statistics_json import validator
 from tests.statistics.reference import PROFILES
-from tests.statistics.test_json import validator
 
 OWN = Path(__file__).parents[1] / "data"
 SHARED = [path for path in PROFILES.glob("*") if path.name not in ("corrupt-utf8", "tf1-timelines") and path.is_dir()]

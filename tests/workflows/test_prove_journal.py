@@ -186,7 +186,7 @@ def test_the_options_may_follow_the_script(proofs):
 
 def test_a_document_is_the_verdict_that_it_was_made_of():
     from advisor.report.change_json import change_of, document_of
-    from tests.report.test_change import CHANGE
+    from tests.report.test_change_text import CHANGE
 
     assert change_of(document_of(CHANGE)) == CHANGE
     assert change_to_bytes(change_of(document_of(PROOF))) == change_to_bytes(PROOF)

@@ -1,12 +1,13 @@
-"""Epochs of Keras are counted where they come to the end of the dataset, and only there; files are sized on the way."""
+"""What the recorder reads off Keras: epochs, counted only where they come to the end of the dataset, and facts on the model."""
 
 from __future__ import annotations
 
 import textwrap
+from types import SimpleNamespace
 
 import pytest
 
-pytestmark = pytest.mark.tensorflow
+from advisor.capture.instrument.keras_loops import KerasLoops, _integer
 
 SCRIPT = """
     import keras, numpy as np, tensorflow as tf
@@ -32,6 +33,7 @@ FITS = {
 """Training -> its finished epochs and the steps in them. The last one is stopped in the middle of its second epoch."""
 
 
+@pytest.mark.tensorflow
 @pytest.mark.long
 def test_finished_epochs(watch):
     text = textwrap.dedent(SCRIPT) + "\n".join(FITS)
@@ -45,12 +47,14 @@ def test_finished_epochs(watch):
     assert found == FITS
 
 
+@pytest.mark.tensorflow
 @pytest.mark.long
 def test_the_window_ends_an_epoch_for_us_not_for_keras(watch):
     run = watch(textwrap.dedent(SCRIPT) + "model.fit(data.repeat(500), epochs=3, verbose=0)", steps=5, warmup=12)
     assert run.main.kind == "keras.fit" and run.main.finished_epochs == 0
 
 
+@pytest.mark.tensorflow
 @pytest.mark.long
 def test_calls_know_the_bytes_of_their_files(watch, tmp_path):
     for number in range(3):
@@ -71,6 +75,7 @@ def test_calls_know_the_bytes_of_their_files(watch, tmp_path):
     assert run.call("interleave").file_bytes is None
 
 
+@pytest.mark.tensorflow
 @pytest.mark.long
 def test_the_unprofiled_part_has_separate_models(watch):
     pytest.importorskip(
@@ -88,3 +93,57 @@ def test_the_unprofiled_part_has_separate_models(watch):
     window = run.recording.window
     assert counted["Shuffle"].num_elements == pytest.approx(8 * window.plain_steps, rel=0.2)
     assert counted["Shuffle"].processing_time_ns > 0
+
+
+class Mirrored:
+    """As TensorFlow's MirroredVariable: it cannot be converted, its copies can."""
+
+    def __init__(self, value):
+        self.values = (value, value)
+
+    def __int__(self):
+        raise TypeError("int() argument must be a string, a bytes-like object or a real number, not 'MirroredVariable'")
+
+
+class Variable:
+    def __init__(self, value):
+        self.value = value
+
+    def read_value(self):
+        return self.value
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(None, 1), (0, 1), (32, 32), (Variable(8), 8), (Mirrored(4), 4), (object(), None)]
+)
+def test_steps_per_execution_of_any_kind(value, expected):
+    assert _integer(value) == expected
+
+
+def test_a_model_under_a_strategy_is_described():
+    """Its number of steps per execution is a MirroredVariable, as is the learning rate of its optimizer."""
+    warnings = []
+    loops = KerasLoops(SimpleNamespace(finder=None), SimpleNamespace(), warnings.append)
+    model = SimpleNamespace(
+        dtype_policy=SimpleNamespace(name="float32"),
+        steps_per_execution=Mirrored(4),
+        jit_compile=False,
+        run_eagerly=False,
+        optimizer=SimpleNamespace(learning_rate=Mirrored(0.1)),
+    )
+    loops._note(model, "keras.fit", (), {"epochs": 2})
+    assert warnings == []
+    described = {name: loops.facts[name] for name in ("steps_per_execution", "dtype_policy", "epochs", "learning_rate")}
+    assert described == {"steps_per_execution": 4, "dtype_policy": "float32", "epochs": 2, "learning_rate": None}
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_a_real_mirrored_variable_is_read():
+    import tensorflow as tf
+
+    with tf.distribute.MirroredStrategy(["CPU:0"]).scope():
+        steps = tf.Variable(4, dtype=tf.int64, aggregation=tf.VariableAggregation.ONLY_FIRST_REPLICA)
+    with pytest.raises(TypeError, match="MirroredVariable"):
+        int(steps)
+    assert _integer(steps) == 4

@@ -102,7 +102,7 @@ def test_a_process_whose_memory_cannot_be_read_is_left_alone():
 def test_the_figures_of_this_process():
     block = bytearray(200 << 20)
     held = rss_bytes()
-    assert held is None or held >= len(block)
+    assert held >= len(block) if sys.platform == "linux" else held is None
     assert peak_rss_bytes() >= len(block)
 
 

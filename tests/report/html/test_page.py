@@ -16,6 +16,7 @@ from advisor.engine import load_rules
 from advisor.model.errors import AdvisorError
 from advisor.model.settings import Settings
 from advisor.report.html import report_to_html, write_html
+from advisor.report.html.sections import sections_of
 from advisor.report.html.wording import prose
 from advisor.report.report_json import report_to_bytes
 from advisor.workflows.analyze import analyze_run
@@ -44,7 +45,9 @@ def elements(report):
 
 
 def test_nothing_is_loaded_from_elsewhere():
-    for tag, attributes in elements(real_report("keras_fit")):
+    found = elements(real_report("keras_fit"))
+    assert {"a", "script", "section"} <= {tag for tag, _ in found}
+    for tag, attributes in found:
         assert "src" not in attributes
         if tag != "a":
             assert attributes.get("href", "data:,") == "data:,"
@@ -143,7 +146,14 @@ def test_page_without_data_says_what_to_capture():
     for name in ("overview", "input", "ops", "kernels", "memory", "hosts", "timeline"):
         section = text.split(f'id="page-{name}"')[1].split("</section>")[0]
         assert "No data." in section
-        assert "advisor analyze" in section or "apture" in section
+        assert "advisor analyze" in section
+
+
+def test_a_page_that_the_statistics_leave_empty_says_which_capture_fills_it():
+    pages = sections_of({"statistics": {"device": {}, "warnings": ["no steps"]}, "pipelines": [], "timeline": []})
+    hints = {section.id: section.missing for section in pages if section.missing}
+    assert tuple(hints) == PAGES[1:], "all but the verdict"
+    assert all(re.search(r"\bCapture |` captures one\.$", hint) for hint in hints.values())
 
 
 def test_all_pages_are_there_in_order():
@@ -161,9 +171,9 @@ def test_proof_is_shown_with_its_intervals():
 
 
 def test_proof_on_the_pipeline_alone_is_told_from_one_on_the_training():
-    from tests.report import test_proof
+    from tests.report import test_proof_text
 
-    made = test_proof.proved(proved_on="pipeline", training="not measured")
+    made = test_proof_text.proved(proved_on="pipeline", training="not measured")
     fixes = (dataclasses.replace(made.fixes[0], proved_on="pipeline"), *made.fixes[1:])
     made = dataclasses.replace(made, fixes=fixes, comparison=dataclasses.replace(made.comparison, end_to_end=None))
     report = json.loads(report_to_bytes(made))
@@ -176,9 +186,9 @@ def test_proof_on_the_pipeline_alone_is_told_from_one_on_the_training():
 
 
 def test_how_it_was_proved_is_shown():
-    from tests.report import test_proof
+    from tests.report import test_proof_text
 
-    text = report_to_html(json.loads(report_to_bytes(test_proof.proved()))).decode()
+    text = report_to_html(json.loads(report_to_bytes(test_proof_text.proved()))).decode()
     for said in (
         "A training step is 2.9x (2.7x to 3.1x) faster.",
         "+ds.cache()",

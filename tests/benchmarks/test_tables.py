@@ -15,14 +15,16 @@ DEVICE_SIDE = {
 }  # fmt: skip
 """Rules on devices and on several machines: their near misses need what a script on one CPU has not."""
 
+IMPORTED = {"near_misses", "published", "silence", "worth"}
+
 
 @pytest.fixture
 def benchmark(monkeypatch):
     """Import a module of benchmarks/ by its name."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
     yield __import__
-    for name in ("worth", "published", "near_misses"):
-        sys.modules.pop(name, None)
+    for name in [name for name in sys.modules if name.partition(".")[0] in IMPORTED]:
+        del sys.modules[name]
 
 
 @pytest.fixture
@@ -109,6 +111,13 @@ def test_every_rule_on_pipelines_has_a_near_miss(benchmark):
     assert {case.rule for case in near_misses.NEAR_MISSES} <= rules
     for case in near_misses.NEAR_MISSES:
         ast.parse(near_misses.script_of(case))
+
+
+def test_every_near_miss_is_analysed_in_a_script_of_its_own(benchmark, tmp_path):
+    near_misses = benchmark("near_misses")
+    cases = [case for case in benchmark("silence").cases_in(tmp_path) if case.rule is not None]
+    wanted = sorted((case.rule, near_misses.script_of(case)) for case in near_misses.NEAR_MISSES)
+    assert sorted((case.rule, case.script.read_text("utf-8")) for case in cases) == wanted
 
 
 def test_there_are_enough_healthy_scripts():

@@ -8,8 +8,8 @@ from advisor.profile.xspace import message_class
 from advisor.report.statistics_json import statistics_to_dict
 from advisor.statistics import add_statistics
 from tests.profile.made_profile import ProfileBuilder
+from tests.report.test_statistics_json import validator
 from tests.statistics.made_profiles import NOTHING_KNOWN, statistics_of
-from tests.statistics.test_json import validator
 
 
 def test_a_profile_without_events_has_no_figures(tmp_path):

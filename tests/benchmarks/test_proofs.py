@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from tests.examples.test_benchmark_tables import BENCHMARKS, line_of
+from tests.benchmarks.test_tables import BENCHMARKS, line_of
 
 SENTENCE = "Steps wait 81 % of the time for input."
 CACHED = "flowers_like.py:9 Cache after batch: 25.8x (24.1x to 32x), faster on the pipeline alone; data: exact; kept."

@@ -22,8 +22,8 @@ from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.patch import Patch, patch_for
 from tests.effort import examples
 from tests.recorded import Recorded
-from tests.rewrite.test_mixed_functions import EMPTY
-from tests.rewrite.test_snippets import elements, recorded_again, replayed, run
+from tests.rewrite.script_runs import elements, recorded_again, replayed, run
+from tests.rewrite.test_batch_parts import EMPTY
 
 pytestmark = pytest.mark.tensorflow
 HEAD = """\

@@ -15,7 +15,7 @@ from advisor.replay.edited import CannotReplay
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.patch import Patch, patch_for
 from advisor.splitting import split_function
-from tests.rewrite.test_snippets import elements, recorded_again, replayed, run
+from tests.rewrite.script_runs import elements, recorded_again, replayed, run
 
 HEAD = """\
 import tensorflow as tf

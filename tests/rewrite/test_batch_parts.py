@@ -25,7 +25,7 @@ from advisor.rewrite.cannot_rewrite import CannotRewrite
 from advisor.rewrite.patch import Patch, patch_for
 from advisor.testing import batch, map_, pipeline, source
 from tests.recorded import Recorded
-from tests.rewrite.test_snippets import elements, recorded_again, replayed, run
+from tests.rewrite.script_runs import elements, recorded_again, replayed, run
 
 pytestmark = pytest.mark.tensorflow
 EMPTY: Analysis = pipeline(source(), map_("f", ms=1), batch(4), consumer_ms=1).analysis

@@ -16,7 +16,7 @@ from advisor.rewrite.cannot_rewrite import CannotRewrite
 from advisor.rewrite.patch import Patch, patch_for
 from advisor.rewrite.shared_calls import spread
 from advisor.splitting import split_function
-from tests.rewrite.test_snippets import elements, recorded_again, replayed, run
+from tests.rewrite.script_runs import elements, recorded_again, replayed, run
 
 HEAD = """\
 import tensorflow as tf

@@ -10,7 +10,7 @@ import pytest
 from advisor.host.calibration import analysis, capture, hosts, live, offload, prediction, proof, window
 from advisor.host.calibration.constant import CHOSEN, JUDGEMENT, Constant
 
-ADVISOR = Path(__file__).parents[2] / "advisor"
+ADVISOR = Path(__file__).parents[3] / "advisor"
 MODULES = (analysis, capture, hosts, live, offload, prediction, proof, window)
 NAMED = [(module, name) for module in MODULES for name, value in vars(module).items() if isinstance(value, Constant)]
 

@@ -17,7 +17,7 @@ from advisor.replay.edited import CannotSplit
 from advisor.replay.edited_calls import edited_calls
 from advisor.replay.replay import CannotReplay
 from tests.recorded import Recorded
-from tests.replay.test_vectorized import rows, values
+from tests.replay.test_vectorized_calls import rows, values
 
 pytestmark = pytest.mark.tensorflow
 

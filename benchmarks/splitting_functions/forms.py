@@ -1,0 +1,175 @@
+# mypy: disable-error-code="untyped-decorator"
+"""Functions that compute with Python values, or are written in a way that is not cut."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from splitting_functions.common import augment, case, decode, jpegs, labelled, rows
+
+SIZE = 12
+RANDOM = np.random.default_rng(3)
+
+
+@case("Python values", "a list")
+def _() -> Any:
+    def load(row: Any) -> Any:
+        parts = [tf.exp(row), tf.sin(row)]
+        noise = tf.random.normal([6])
+        return parts[0] + noise, parts[1]
+
+    return rows(6).map(load)
+
+
+@case("Python values", "a size as a Python number")
+def _() -> Any:
+    def load(data: Any) -> Any:
+        image = decode(data)
+        side = image.shape[0]
+        return tf.image.random_crop(image, (side - 4, side - 4, 3))
+
+    return jpegs().map(load)
+
+
+@case("Python values", "a single tuple")
+def _() -> Any:
+    def load(row: Any) -> Any:
+        pair = (tf.exp(row), tf.sin(row))
+        return pair[0] + tf.random.normal([6]), pair[1]
+
+    return rows(6).map(load)
+
+
+@case("Python values", "NumPy's random numbers while tracing")
+def _() -> Any:
+    def load(row: Any) -> Any:
+        row = tf.exp(row) + RANDOM.normal()
+        return row + tf.random.normal([6])
+
+    return rows(6).map(load)
+
+
+@case("Python values", "a function that is defined before")
+def _() -> Any:
+    def load(data: Any) -> Any:
+        image = decode(data)
+        scaled = lambda value: value / 255.0  # noqa: E731
+        image = tf.image.random_flip_left_right(image)
+        return scaled(image)
+
+    return jpegs().map(load)
+
+
+@case("form", "random crop while decoding")
+def _() -> Any:
+    def load(data: Any) -> Any:
+        offset = tf.random.uniform([], 0, 8, tf.int32)
+        image = tf.image.decode_and_crop_jpeg(data, [offset, offset, 8, 8])
+        return tf.image.resize(image, (16, 16))
+
+    return jpegs().map(load)
+
+
+@case("form", "`try` before")
+def _() -> Any:
+    def load(row: Any) -> Any:
+        try:
+            row = tf.ensure_shape(tf.exp(row), [6])
+        except ValueError:
+            row = tf.zeros([6])
+        return row + tf.random.normal([6])
+
+    return rows(6).map(load)
+
+
+@case("form", "everything inside one `with`")
+def _() -> Any:
+    def load(data: Any) -> Any:
+        with tf.name_scope("loading"):
+            image = decode(data)
+            return augment(image)
+
+    return jpegs().map(load)
+
+
+@case("form", "a method")
+def _() -> Any:
+    class Loader:
+        def load(self, data: Any) -> Any:
+            image = decode(data)
+            return augment(image)
+
+    return jpegs().map(Loader().load)
+
+
+@case("form", "`functools.partial`")
+def _() -> Any:
+    def load(delta: float, data: Any) -> Any:
+        image = decode(data)
+        return tf.image.random_brightness(image, delta)
+
+    return jpegs().map(functools.partial(load, 9.0))
+
+
+@case("form", "`*args`")
+def _() -> Any:
+    def load(*args: Any) -> Any:
+        image = decode(args[0])
+        return augment(image), args[1]
+
+    return labelled().map(load)
+
+
+@case("form", "`nonlocal`")
+def _() -> Any:
+    traced = 0
+
+    def load(data: Any) -> Any:
+        nonlocal traced
+        traced += 1
+        image = decode(data)
+        return augment(image)
+
+    return jpegs().map(load)
+
+
+@case("form", "another decorator")
+def _() -> Any:
+    def twice(function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def called(data: Any) -> Any:
+            return function(data) * 2.0
+
+        return called
+
+    @twice
+    def load(data: Any) -> Any:
+        image = decode(data)
+        return augment(image)
+
+    return jpegs().map(load)
+
+
+@case("form", "an assignment expression")
+def _() -> Any:
+    def load(data: Any) -> Any:
+        image = (raw := decode(data)) / 255.0
+        return augment(image) + raw
+
+    return jpegs().map(load)
+
+
+@case("form", "a value that exists on one way only")
+def _() -> Any:
+    def load(row: Any) -> Any:
+        row = tf.exp(row)
+        if SIZE > 10:
+            scale = tf.reduce_sum(row)
+        return row * scale + tf.random.normal([6])
+
+    return rows(6).map(load)
