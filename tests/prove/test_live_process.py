@@ -18,7 +18,7 @@ from advisor.capture.request import CaptureRequest
 from advisor.prove.live_pairs import measure_live_pairs
 from advisor.prove.live_process import CannotTakeTurns, LiveProcess
 from advisor.prove.trial.trial_result import FASTER
-from advisor.prove.trial.turn_messages import BufferReadings
+from advisor.prove.trial.turn_messages import TurnBufferLevels
 from tests.sandbox.conftest import is_alive, wait_until
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
@@ -92,7 +92,7 @@ def test_nothing_of_a_stopped_script_runs(project: Callable[[str], Path], tempor
         assert held.sockets == 0 and held.memory_bytes > 100 << 20
         taken = process.turn(1.0, None)
         assert taken.steps >= 3 and taken.dropped_steps >= 5
-        assert isinstance(taken.buffer, BufferReadings) and taken.buffer.stopped is not None
+        assert isinstance(taken.buffer, TurnBufferLevels) and taken.buffer.stopped is not None
         assert 0 <= taken.buffer.resumed - taken.buffer.stopped <= 1
     finally:
         process.end()

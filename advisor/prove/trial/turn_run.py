@@ -34,7 +34,7 @@ class GoesOn(BaseException):
     """The script is not ended after its window. No `Exception`, which the monitor would take for an error of its own."""
 
 
-class Turns:
+class TurnFollower:
     """Follows the steps in place of the monitor from the end of its window on."""
 
     def __init__(
@@ -148,7 +148,7 @@ class TurnRun(Session):
         super().__init__(message)
         assert message.requests_fd is not None
         self._requests = os.fdopen(message.requests_fd, "rb")
-        self._turns = Turns(self._monitor, self._send, self._next_request)
+        self._turns = TurnFollower(self._monitor, self._send, self._next_request)
         self._consumption = Consumption(self._recorder.finder, self._consumers, self._turns, self._warn)
         self._consumption.on_epoch = self._recorder.state.epoch
         self._keras = KerasLoops(self._consumption, self._turns, self._warn)
@@ -205,4 +205,4 @@ def run_in_turns(message: str) -> int:
     return run_session(message, TurnRun)
 
 
-__all__ = ["TurnRun", "Turns", "level_of", "run_in_turns", "why_not_stoppable"]
+__all__ = ["TurnFollower", "TurnRun", "level_of", "run_in_turns", "why_not_stoppable"]
