@@ -323,7 +323,7 @@ def test_several_runs_of_a_script_are_aggregated(project, capsys, monkeypatch):
     budgets(project, '[tool.advisor.budgets]\nstep_time = ["error", { max = "1h" }]\n')
     data, _ = checked(capsys, "--update-baseline", "--runs", "2", "--steps", "40", "--warmup", "10", "train.py")
     assert len(set(data["run_folders"])) == 2
-    (budget,) = (each for each in data["budgets"] if each["quantity"] == "step_time")
+    (budget,) = (budget for budget in data["budgets"] if budget["quantity"] == "step_time")
     assert len(budget["values"]) == 2
 
 

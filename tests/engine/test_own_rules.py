@@ -90,7 +90,9 @@ def write(folder: Path, text: str) -> None:
 
 def findings(capsys, *options: str) -> list[dict]:
     assert main(["analyze", "--rules", "checks", *options, "--json", "-", "run"]) == 0
-    return [each for each in json.loads(capsys.readouterr().out)["findings"] if each["rule"] == "sequential-batch"]
+    return [
+        finding for finding in json.loads(capsys.readouterr().out)["findings"] if finding["rule"] == "sequential-batch"
+    ]
 
 
 def test_it_loads_and_its_examples_hold(folder, capsys):

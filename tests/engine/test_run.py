@@ -82,11 +82,11 @@ def test_one_or_two_steps_rank_findings_and_predict_nothing():
     verdict = dataclasses.replace(SLOW.analysis.verdict, certainty="low")
     few = dataclasses.replace(SLOW.analysis, verdict=verdict)
     report = run_rules(few, [says(finding("b", 2), finding("a", 3, 0), finding("too small", 1.0, 2))], Settings())
-    assert [each.title for each in report.findings] == ["a", "b"]
-    assert [(each.prediction, each.over_run) for each in report.findings] == [(None, None)] * 2
+    assert [finding.title for finding in report.findings] == ["a", "b"]
+    assert [(finding.prediction, finding.over_run) for finding in report.findings] == [(None, None)] * 2
     assert (report.outlook, report.rejected) == (None, ())
     enough = run_rules(SLOW.analysis, [says(finding("b", 2), finding("a", 3, 0))], Settings())
-    assert enough.outlook is not None and all(each.prediction for each in enough.findings)
+    assert enough.outlook is not None and all(finding.prediction for finding in enough.findings)
 
 
 def test_findings_are_ranked_by_predicted_gain_and_unpredicted_ones_come_last():

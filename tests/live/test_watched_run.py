@@ -13,8 +13,8 @@ from tests.live.samples import S, consumer, sample
 
 def watched(*samples):
     run = WatchedRun()
-    for each in samples:
-        run.add(each)
+    for sample in samples:
+        run.add(sample)
     return run
 
 

@@ -51,12 +51,12 @@ def with_call(analysis: Analysis, method: str, /, **changes) -> Analysis:
     by_id = {call.id: call for call in calls}
     pipelines = tuple(
         dataclasses.replace(
-            each,
+            pipeline,
             iterators=tuple(
-                dataclasses.replace(it, calls=tuple(by_id[call.id] for call in it.calls)) for it in each.iterators
+                dataclasses.replace(it, calls=tuple(by_id[call.id] for call in it.calls)) for it in pipeline.iterators
             ),
         )
-        for each in analysis.pipelines
+        for pipeline in analysis.pipelines
     )
     return dataclasses.replace(analysis, calls=calls, pipelines=pipelines)
 
@@ -125,7 +125,7 @@ def test_elements_one_by_one_are_named():
 def test_refused_with_line_and_cause(stages, cause, method):
     found = judged(*stages)
     assert found.verdict == REFUSED
-    objection = next(each for each in found.objections if each.cause == cause)
+    objection = next(objection for objection in found.objections if objection.cause == cause)
     assert (objection.verdict, objection.method) == (REFUSED, method)
     assert objection.site is not None and f"(line {objection.site.line})" in found.sentence
     assert not found.after_id and not found.edits

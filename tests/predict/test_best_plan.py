@@ -147,8 +147,8 @@ def test_a_plan_fits_and_more_memory_never_makes_it_worse(case, small, more):
     for plan, free in ((before, small), (after, small + more)):
         if plan is not None:
             chosen = [found[place] for place in plan.findings]
-            assert all(each.memory_bytes is not None for each in chosen)
-            assert sum(each.memory_bytes for each in chosen) == plan.memory_bytes <= MEMORY_SHARE.value * free
+            assert all(finding.memory_bytes is not None for finding in chosen)
+            assert sum(finding.memory_bytes for finding in chosen) == plan.memory_bytes <= MEMORY_SHARE.value * free
             assert plan.prediction.low <= plan.prediction.value <= plan.prediction.high
     if before is not None:
         assert after is not None and after.prediction.value * WORTH_MORE.value >= before.prediction.value

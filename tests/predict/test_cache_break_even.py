@@ -12,7 +12,7 @@ from advisor.testing import batch, map_, pipeline, source, unknown_size
 
 
 def place_of(made, method="map"):
-    return next(each for each in cache_places(made, made.main) if each.call.method == method)
+    return next(place for place in cache_places(made, made.main) if place.call.method == method)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ COPIED = (source(elements=320, bytes=100_000), cache(), batch(32, ms=20))
 
 
 def place(made, method="map"):
-    return next((each for each in cache_places(made, made.main) if each.call.method == method), None)
+    return next((place for place in cache_places(made, made.main) if place.call.method == method), None)
 
 
 def existing(made):

@@ -88,7 +88,7 @@ def test_a_cache_of_lines_is_proposed_where_their_files_are_known():
             unknown_size(source("TextLine", bytes=TEXT), file_bytes=file_bytes), *stages, consumer_ms=5, epochs=3
         ).analysis
         report = run_rules(analysis, load_rules([], Settings()), Settings())
-        found = next(each for each in report.findings if each.rule == "repeated-work")
+        found = next(finding for finding in report.findings if finding.rule == "repeated-work")
         assert found.fix.is_auto is is_auto
 
 

@@ -121,7 +121,7 @@ def test_costs_that_cannot_be_right_are_ignored(value):
 
 def test_a_dearer_read_predicts_more_from_a_larger_buffer():
     made = pipeline(source(ms=0.05, bytes=12_000, buffer_size=256), batch(64), consumer_ms=1, cores=4)
-    rule = next(each.rule for each in load_rules([], Settings()) if each.id == "small-reads")
+    rule = next(rule.rule for rule in load_rules([], Settings()) if rule.id == "small-reads")
     (built_in,), (dear,) = (
         [each for each in rule.check(analysis) if isinstance(each, Finding)]
         for analysis in (made.analysis, calibrated(made.analysis, small_read_ns=900.0))

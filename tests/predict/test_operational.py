@@ -278,7 +278,7 @@ def alone(made: Analysis, steps_per_epoch: int | None = None) -> Analysis:
         steps=(StepSeries("c0", times),),
         is_pipeline_alone=True,
     )
-    pipelines = tuple(dataclasses.replace(each, consumer=consumer) for each in made.pipelines)
+    pipelines = tuple(dataclasses.replace(pipeline, consumer=consumer) for pipeline in made.pipelines)
     return dataclasses.replace(made, recording=recording, pipelines=pipelines)
 
 

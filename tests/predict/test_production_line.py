@@ -55,7 +55,9 @@ def test_the_predicted_step_is_the_one_that_follows(change, ms, consumer_ms, cor
     before, after = (pipeline(*s, consumer_ms=consumer_ms, cores=cores, epochs=3).analysis for s in CHANGES[change](ms))
     report = run_rules(before, RULES, ALL)
     rule = change.partition(" ")[0]
-    found = next((each for each in report.findings if each.rule == rule and each.prediction is not None), None)
+    found = next(
+        (finding for finding in report.findings if finding.rule == rule and finding.prediction is not None), None
+    )
     assume(found is not None)
     real = before.main.steps.mean_ns / after.main.steps.mean_ns
     # What becomes a stage of its own is still added to the thread that it leaves: at most so much is promised too little. On

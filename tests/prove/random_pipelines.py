@@ -198,7 +198,7 @@ def chain_of(calls: dict[str, Call], call_id: str) -> list[Call]:
 def is_random(call: Call, calls: dict[str, Call]) -> bool:
     """Whether the call or anything that it comes from differs from epoch to epoch."""
     own = call.method in ("shuffle", "sample_from_datasets") or bool(call.function and call.function.random_ops)
-    return own or any(is_random(calls[each], calls) for each in call.inputs if each in calls)
+    return own or any(is_random(calls[call_id], calls) for call_id in call.inputs if call_id in calls)
 
 
 def legal(calls: dict[str, Call], chain: list[Call], seed: int | None) -> list[Claim]:

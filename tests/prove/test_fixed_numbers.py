@@ -55,7 +55,7 @@ class Held:
 
 
 def looped(*kept, left=()):
-    attempts = [Attempt(each, Trial(FASTER, rate_after=1000.0), is_kept=True) for each in kept]
+    attempts = [Attempt(finding, Trial(FASTER, rate_after=1000.0), is_kept=True) for finding in kept]
     attempts += [Attempt(each, Trial(SAME, rate_after=1000.0), is_kept=False) for each in left]
     return LoopResult(tuple(attempts), kept, attempts[0].trial if len(kept) == 1 else None)
 

@@ -166,7 +166,7 @@ def session(path: Path, recording: Recording, analysis: HeldAnalysis) -> ProofSe
 
 
 def consumed_call(recording: Recording) -> Call:
-    (call_id,) = (each.call_id for each in recording.consumers if each.is_main)
+    (call_id,) = (consumer.call_id for consumer in recording.consumers if consumer.is_main)
     return next(call for call in recording.calls if call.id == call_id)
 
 

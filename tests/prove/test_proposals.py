@@ -75,7 +75,7 @@ def test_a_vectorised_function_may_round_otherwise_where_the_user_allows_it() ->
 
     def safeties(*allow: Safety) -> list[Safety]:
         proposed = Proposals(calls, None, allow).propose(report(vectorised), ())
-        return [each.fix.safety for each in proposed if each.fix is not None]
+        return [proposal.fix.safety for proposal in proposed if proposal.fix is not None]
 
     assert safeties() == safeties(Safety.REORDERED) == [Safety.EXACT]
     assert safeties(Safety.NUMERICS) == [Safety.NUMERICS]

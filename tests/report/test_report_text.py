@@ -53,8 +53,8 @@ def test_finding_says_what_gain_where_why_and_how():
 def test_finding_says_that_a_fix_which_nothing_can_prove_is_left_to_the_reader(is_provable):
     report = slow_report()
     findings = tuple(
-        dataclasses.replace(each, fix=each.fix and dataclasses.replace(each.fix, is_provable=is_provable))
-        for each in report.findings
+        dataclasses.replace(finding, fix=finding.fix and dataclasses.replace(finding.fix, is_provable=is_provable))
+        for finding in report.findings
     )
     text = " ".join(printed(dataclasses.replace(report, findings=findings)).split())
     assert ("does not apply it" in text) is not is_provable

@@ -131,7 +131,7 @@ def pipeline(text: str) -> list[Link]:
             name = node.targets[0].id
             if name.startswith("ds"):
                 values[name] = evaluate(node.value)
-    return next(values[each] for each in reversed(list(values)) if each == last_name(text))
+    return next(values[name] for name in reversed(list(values)) if name == last_name(text))
 
 
 def last_name(text: str) -> str:

@@ -39,7 +39,7 @@ def advice(report: Report) -> tuple[Finding, ...]:
 
 
 def because(report: Report, rule: str) -> str:
-    (finding,) = [each for each in advice(report) if each.rule == rule]
+    (finding,) = [finding for finding in advice(report) if finding.rule == rule]
     return finding.because
 
 
@@ -153,7 +153,7 @@ def test_what_products_take_of_a_step_and_each_of_them_are_not_mixed_up():
     stages = (source(), map_("decode", ms=0.1), batch(32), prefetch())
     keras, products = {"loop": "keras.fit", "dtype_policy": "float32"}, cpu(op("_FusedMatMul", 12, us=6_000))
     made = pipeline(*stages, consumer_ms=100, has_bfloat16=True, keras=keras, product_ms=(9, 3), device=products)
-    (finding,) = [each for each in run_rules(made.analysis, RULES, Settings()).hints if each.rule == "full-precision"]
+    (finding,) = [hint for hint in run_rules(made.analysis, RULES, Settings()).hints if hint.rule == "full-precision"]
     facts = {fact.name: fact.value for fact in finding.evidence}
     assert facts["products_per_step"] == pytest.approx(12)
     assert facts["mean_time_of_a_product"] == pytest.approx(6e6)

@@ -23,8 +23,8 @@ def findings(
 
     def uncertain(*args: object) -> list[repeated_work.CachePlace]:
         return [
-            replace(each, saved_share=saved_share, prediction=replace(each.prediction, value=2.4, low=low))
-            for each in places(*args)
+            replace(place, saved_share=saved_share, prediction=replace(place.prediction, value=2.4, low=low))
+            for place in places(*args)
         ]
 
     monkeypatch.setattr(repeated_work, "cache_places", uncertain)

@@ -168,9 +168,9 @@ def _plain(tool: Tool, script: Path, level: str) -> Written:
         return Written(None, note=note or "no report")
     report = json.loads(result.read_text(encoding="utf-8"))
     after = script.read_text(encoding="utf-8")
-    fixes = tuple(f"{each['rule']} ({each['safety_claimed']})" for each in report["fixes"] if each["applied"])
-    tried = {each["safety_claimed"] for each in report["fixes"]}
-    safeties = frozenset({each["safety"] for each in report["findings"] if each["safety"]} | tried)
+    fixes = tuple(f"{fix['rule']} ({fix['safety_claimed']})" for fix in report["fixes"] if fix["applied"])
+    tried = {fix["safety_claimed"] for fix in report["fixes"]}
+    safeties = frozenset({finding["safety"] for finding in report["findings"] if finding["safety"]} | tried)
     if after != before:
         return Written(after, fixes, safeties=safeties)
     return Written(None, safeties=safeties, note=(report["proof"] or {}).get("sentence", ""))
@@ -185,12 +185,12 @@ def _regardless(tool: Tool, trap: Trap, script: Path, level: str) -> Written:
     found = json.loads(result.read_text(encoding="utf-8"))
     if found["error"]:
         return Written(None, note=found["error"])
-    applied = tuple(f"{each['rule']} ({each['safety']})" for each in found["fixes"] if each["applied"])
-    refused = tuple(f"{each['rule']}: {each['note']}" for each in found["fixes"] if each["verdict"] == "broken")
-    steps = tuple((each["rule"], text) for each in found["steps"] for text in each["texts"].values())
+    applied = tuple(f"{fix['rule']} ({fix['safety']})" for fix in found["fixes"] if fix["applied"])
+    refused = tuple(f"{fix['rule']}: {fix['note']}" for fix in found["fixes"] if fix["verdict"] == "broken")
+    steps = tuple((step["rule"], text) for step in found["steps"] for text in step["texts"].values())
     text = found["together"].get(trap.path.name)
     note = "; ".join(refused) or ("" if text else found["sentence"])
-    safeties = frozenset(found["safeties"]) | {each["safety"] for each in found["fixes"]}
+    safeties = frozenset(found["safeties"]) | {fix["safety"] for fix in found["fixes"]}
     return Written(text, applied if text else (), steps, safeties, note)
 
 

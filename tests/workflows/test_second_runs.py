@@ -64,5 +64,5 @@ def test_a_second_run_that_fails_is_a_warning(tmp_path, monkeypatch, capsys):
     report, _ = analyzed(tmp_path, monkeypatch, capsys, 0.024, "--in-place", before=ONLY_ONCE.format(marker=marker))
     found = report["outlook"]["headroom"]
     assert found["measured_ns"] is None and "(predicted; --headroom measures it)" in found["sentence"]
-    (warning,) = (each for each in report["warnings"] if each.startswith("The headroom could not be measured"))
+    (warning,) = (warning for warning in report["warnings"] if warning.startswith("The headroom could not be measured"))
     assert "the data are gone" in warning

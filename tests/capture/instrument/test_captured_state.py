@@ -145,7 +145,7 @@ def test_stateful_ops_and_captured_resources_are_judged_separately(tf):
         found = facts(numbers.map(function), function)
         if verdict not in judged(found):
             wrong[name] = judged(found)
-        kinds = [(each.kind, each.name) for each in found.resources]
+        kinds = [(resource.kind, resource.name) for resource in found.resources]
         expected = [kind for kind, _ in kinds] if isinstance(resources, str) else kinds
         if resources is not None and expected != ([resources] if isinstance(resources, str) else resources):
             wrong[f"{name}: resources"] = kinds

@@ -49,7 +49,7 @@ def test_one_in_a_cycle_is_collected_all_the_same():
     del iterator
     gc.collect()
     assert len(releases) <= 1
-    assert not [each for each in gc.get_objects() if isinstance(each, Iterator)]
+    assert not [item for item in gc.get_objects() if isinstance(item, Iterator)]
 
 
 def test_two_iterators_between_two_steps_are_one_pause():

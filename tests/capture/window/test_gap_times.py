@@ -141,7 +141,7 @@ def test_steps_that_take_several_elements_are_unknown(per_step):
 
 def test_no_wait_is_longer_than_its_step_or_negative():
     steps = TimedSteps(0, [0, 10, 20], [10, 20, 30], 30)
-    assert [each.wait_ns for each in step_waits(steps, 0, Gaps(3, (50, 0, 4)))] == [6, 10, 0]
+    assert [wait.wait_ns for wait in step_waits(steps, 0, Gaps(3, (50, 0, 4)))] == [6, 10, 0]
 
 
 def test_a_model_without_gap_times_has_none():

@@ -174,7 +174,7 @@ def test_the_thread_sends_samples_until_it_is_stopped(consumers):
     steps(consumer, 4, 1.0)
     live.stop()
     assert len(sent) >= 3
-    assert sum(each.new_steps for sample in sent for each in sample.consumers) == 14
+    assert sum(consumer.new_steps for sample in sent for consumer in sample.consumers) == 14
     assert all(sample.own_ns < sample.elapsed_ns for sample in sent)
 
 
