@@ -21,9 +21,9 @@ def watched(*windows, seconds=100):
     for second in range(seconds):
         run.add(sample(second, consumer(10 * second + 10, 10, 10.0, 7.0)))
     began = []
-    for each, found in windows:
+    for each, bottleneck in windows:
         run.bottlenecks.count(each)
-        began.append(run.bottlenecks.add(each, found))
+        began.append(run.bottlenecks.add(each, bottleneck))
     return run, began
 
 
@@ -130,7 +130,7 @@ def test_memory_is_bounded():
 
 
 @pytest.mark.parametrize(
-    ("found", "text"),
+    ("bottleneck", "text"),
     [
         (finding(), f"50 steps, 10 ms per step, 70 % of it waiting for input, bottleneck {LOAD} (90 % of the wait)"),
         (finding(wait_share=0.01), "50 steps, 10 ms per step, 1 % of it waiting for input"),
@@ -138,8 +138,8 @@ def test_memory_is_bounded():
         (finding("\x1b[2Jtrain.py:1"), None),
     ],
 )
-def test_one_window_as_a_line(found, text):
-    line = describe_finding(found)
+def test_one_window_as_a_line(bottleneck, text):
+    line = describe_finding(bottleneck)
     assert "\x1b" not in line
     assert text is None or line == text
 

@@ -46,7 +46,7 @@ def test_datasets_that_the_script_makes_after_its_first_element_are_judged_too(t
     recording = carried(tmp_path, (*TRAINING, *LATER), edited)
     assert [call.id for call in recording.calls] == ["c1", "c2", "c900", "c3", "c5", "c6", "c7"]
     made = of(recording)
-    reasons = [each.reason for each in cache_obstacles(made, recording.calls[3])]
+    reasons = [obstacle.reason for obstacle in cache_obstacles(made, recording.calls[3])]
     assert any("val.txt" in reason for reason in reasons)
 
 

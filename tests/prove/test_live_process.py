@@ -62,11 +62,11 @@ def side(folder: Path, name: str, text: str) -> CaptureRequest:
 def test_two_scripts_take_turns_and_leave_nothing(project: Callable[[str], Path], temporary: Path, home: Path) -> None:
     folder = project("")
     before, after = side(folder, "slow.py", SLOW), side(folder, "fast.py", FAST)
-    found = measure_live_pairs(before, after, lambda progress: None)
-    assert (found.verdict, found.is_live, found.runs) == (FASTER, True, 2), found
-    assert found.speedup is not None and 2 < found.speedup.value < 6
-    assert min(len(found.before), len(found.after)) >= 3
-    assert found.before[0].wait_share is not None and found.before[1].wait_share is not None
+    comparison = measure_live_pairs(before, after, lambda progress: None)
+    assert (comparison.verdict, comparison.is_live, comparison.runs) == (FASTER, True, 2), comparison
+    assert comparison.speedup is not None and 2 < comparison.speedup.value < 6
+    assert min(len(comparison.before), len(comparison.after)) >= 3
+    assert comparison.before[0].wait_share is not None and comparison.before[1].wait_share is not None
     assert list(temporary.iterdir()) == []
 
 

@@ -186,9 +186,9 @@ CACHE = Prediction(71, 50, 90, first_pass=1.0)
 def with_horizon(over: Horizon):
     """The report whose finding is a cache in a run with these passes."""
     report = slow_report()
-    (found,) = report.findings
+    (finding,) = report.findings
     gain = run_gain(CACHE, over, 1e6)
-    return dataclasses.replace(report, findings=(dataclasses.replace(found, prediction=CACHE, over_run=gain),))
+    return dataclasses.replace(report, findings=(dataclasses.replace(finding, prediction=CACHE, over_run=gain),))
 
 
 def test_a_cache_is_shown_with_its_gain_over_the_run():

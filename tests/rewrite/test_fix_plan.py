@@ -39,7 +39,7 @@ WITHOUT = finding("no-shuffle", Remove("shuffle"), gain=1.3)
 
 
 def reasons(plan):
-    return {each.finding.rule: each.reason for each in plan.left_out}
+    return {finding.finding.rule: finding.reason for finding in plan.left_out}
 
 
 def test_best_first_and_every_fix_once_if_nothing_stands_against_it():

@@ -98,16 +98,16 @@ def statement(draw, target: str, head: str, links: list[str], newline: str, inde
 def recorded(text: str) -> dict[str, Call]:
     """The calls of the chain in the order in which they run: c0 is the source."""
     lines = text.splitlines(keepends=True)
-    found = []
+    sites = []
     for node in ast.walk(ast.parse(text)):
         function = getattr(node, "func", None)
         if isinstance(function, ast.Attribute) and (function.attr in LINKS or function.attr == "TFRecordDataset"):
             start = function.end_col_offset - len(function.attr)
             site = Site("t.py", function.end_lineno, start + 1, node.end_lineno, node.end_col_offset + 1)
-            found.append(((function.end_lineno, start), function.attr, site))
-    found.sort()
+            sites.append(((function.end_lineno, start), function.attr, site))
+    sites.sort()
     assert lines
-    return {f"c{number}": Call(f"c{number}", method, site) for number, (_, method, site) in enumerate(found)}
+    return {f"c{number}": Call(f"c{number}", method, site) for number, (_, method, site) in enumerate(sites)}
 
 
 Link = tuple[str, tuple[str, ...], dict[str, str]]
@@ -178,8 +178,8 @@ def edited(links: list[Link], edits: list[Edit]) -> list[Link]:
 
 
 def tokens(text: str, kinds: tuple[int, ...]) -> list[str]:
-    found = tokenize.generate_tokens(io.StringIO(text, newline="").readline)
-    return [token.string for token in found if token.type in kinds and token.string.strip()]
+    tokens = tokenize.generate_tokens(io.StringIO(text, newline="").readline)
+    return [token.string for token in tokens if token.type in kinds and token.string.strip()]
 
 
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
