@@ -169,11 +169,11 @@ input_wait = ["warn", { max = 0.01 }]
 """,
     )
     data, err = checked(capsys, "interleave_map", code=1)
-    found = results(data)
-    assert found["input_wait", "share"] == ("failed", "error")
-    assert found["step_time", "ns"] == ("failed", "warn")
-    assert found["step_time", "ratio"] == ("skipped", "ok")
-    assert ("findings", "findings") not in found and data["baseline"] is None
+    outcomes = results(data)
+    assert outcomes["input_wait", "share"] == ("failed", "error")
+    assert outcomes["step_time", "ns"] == ("failed", "warn")
+    assert outcomes["step_time", "ratio"] == ("skipped", "ok")
+    assert ("findings", "findings") not in outcomes and data["baseline"] is None
     assert "Check failed: input wait." in err and "needs --against REV" in err
     data, err = checked(capsys, "keras_fit")
     assert results(data)["input_wait", "share"] == ("failed", "warn")

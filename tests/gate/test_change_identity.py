@@ -139,8 +139,8 @@ def test_a_module_is_found_by_its_name():
 @pytest.mark.parametrize("text", [b"x = (\n", b"\xff\xfe", b"x = '\\d'\n", b"(" * 500 + b")" * 500, b"\0"])
 def test_texts_that_python_cannot_parse_are_compared_as_they_are(text, recwarn):
     path = SCRIPT.resolve()
-    found = {
+    digests = {
         identify(SCRIPT, None, (), ChangedTexts("", {path: (text, after)})).diff for after in (text, text + b"\n1")
     }
-    assert len(found) == 2
+    assert len(digests) == 2
     assert not list(recwarn)

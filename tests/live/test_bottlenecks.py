@@ -60,7 +60,7 @@ def test_consumers_have_bottlenecks_of_their_own():
         (window(30, 300, 320), finding(LOAD)),
     )
     assert [stretch is not None for stretch in began] == [True, True, False]
-    assert [(each.consumer_id, each.windows) for each in run.bottlenecks.stretches] == [("c2", 1), ("c1", 2)]
+    assert [(stretch.consumer_id, stretch.windows) for stretch in run.bottlenecks.stretches] == [("c2", 1), ("c1", 2)]
     assert run.bottlenecks.current.finding.bottleneck == LOAD
 
 

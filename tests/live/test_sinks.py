@@ -55,7 +55,7 @@ def test_json_lines_hold_what_was_noticed(tmp_path):
     with Sinks([JsonLines(tmp_path / "live.jsonl")]) as sinks:
         sinks.write(SAMPLE, [SLOW, bottleneck("train.py:3 .map(load)")])
     first, slow, stretch = map(json.loads, (tmp_path / "live.jsonl").read_text().splitlines())
-    assert [each["type"] for each in (first, slow, stretch)] == ["LiveSample", "SlowPeriod", "BottleneckStretch"]
+    assert [message["type"] for message in (first, slow, stretch)] == ["LiveSample", "SlowPeriod", "BottleneckStretch"]
     assert (slow["after_step"], slow["first_step"], slow["last_step"]) == (40, 80, None)
     assert stretch["finding"]["bottleneck"] == "train.py:3 .map(load)"
 

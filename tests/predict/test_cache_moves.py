@@ -27,7 +27,7 @@ def existing(made):
 
 def with_call(made, call, **fields):
     changed = replace(call, **fields)
-    return replace(made, calls=tuple(changed if each.id == call.id else each for each in made.calls))
+    return replace(made, calls=tuple(changed if other.id == call.id else other for other in made.calls))
 
 
 def test_a_cache_before_costly_work_moves_after_it():

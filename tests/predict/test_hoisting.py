@@ -30,15 +30,15 @@ def hoisted(
         Call("files", "from_tensor_slices", Site("train.py", 1, 1, 1, 9)),
         Call("reader", "TFRecordDataset", Site("train.py", 2, 1, 2, 9), nested_in="outer"),
     ]
-    for number, each in enumerate(("map", *behind)):
-        own = function if each == "map" else None
+    for number, inner_method in enumerate(("map", *behind)):
+        own = function if inner_method == "map" else None
         site = Site("train.py", 3 + number, 1, 3 + number, 9)
-        name = each if number == 0 else f"{each}{number}"
-        calls.append(Call(name, each, site, (calls[-1].id,), function=own, nested_in="outer"))
+        name = inner_method if number == 0 else f"{inner_method}{number}"
+        calls.append(Call(name, inner_method, site, (calls[-1].id,), function=own, nested_in="outer"))
     at = Site("train.py", 20, 1, 20, 9)
     calls.append(Call("outer", method, at, ("files",)))
-    for each in outside:
-        calls.append(Call(each, each, at, (calls[-1].id,)))
+    for outer_method in outside:
+        calls.append(Call(outer_method, outer_method, at, (calls[-1].id,)))
     calls = [dataclasses.replace(call, **changes.get(call.id, {})) for call in calls]
     return hoist(dataclasses.replace(MADE, calls=tuple(calls)), next(call for call in calls if call.id == "map"))
 

@@ -123,7 +123,7 @@ def test_a_dearer_read_predicts_more_from_a_larger_buffer():
     made = pipeline(source(ms=0.05, bytes=12_000, buffer_size=256), batch(64), consumer_ms=1, cores=4)
     rule = next(rule.rule for rule in load_rules([], Settings()) if rule.id == "small-reads")
     (built_in,), (dear,) = (
-        [each for each in rule.check(analysis) if isinstance(each, Finding)]
+        [finding for finding in rule.check(analysis) if isinstance(finding, Finding)]
         for analysis in (made.analysis, calibrated(made.analysis, small_read_ns=900.0))
     )
     assert dear.prediction.value > 1.5 * built_in.prediction.value

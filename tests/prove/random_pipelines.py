@@ -235,7 +235,7 @@ def legal(calls: dict[str, Call], chain: list[Call], seed: int | None) -> list[C
 def vectorizing(chain: list[Call]) -> Iterator[tuple[Edit, ...]]:
     """The edits that call a function without random numbers once per batch."""
     for place, call in enumerate(chain):
-        between = list(itertools.takewhile(lambda each: each.method in BLIND, reversed(chain[:place])))
+        between = list(itertools.takewhile(lambda earlier: earlier.method in BLIND, reversed(chain[:place])))
         following = chain[place - len(between) - 1] if place > len(between) else None
         is_affine = call.function is not None and call.function.name == "affine"
         if is_affine and following is not None and following.method == "batch":

@@ -183,4 +183,4 @@ def test_every_listed_op_has_a_converter_and_none_of_them_has_state_of_its_own()
     converters = {
         op: [cell.cell_contents for cell in pfor._pfor_converter_registry[op].__closure__] for op in DRAWING_OPS
     }
-    assert all(pfor._convert_random in found for found in converters.values())
+    assert all(pfor._convert_random in converter for converter in converters.values())

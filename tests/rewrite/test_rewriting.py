@@ -145,7 +145,7 @@ def edited(links: list[Link], edits: list[Edit]) -> list[Link]:
     ids: list[tuple[str, Link]] = [(f"c{number}", link) for number, link in enumerate(links)]
 
     def find(call_id: str) -> int:
-        return next(i for i, (each, _) in enumerate(ids) if each == call_id)
+        return next(i for i, (known_id, _) in enumerate(ids) if known_id == call_id)
 
     for edit in edits:
         place = find(edit.call_id)
@@ -169,8 +169,8 @@ def edited(links: list[Link], edits: list[Edit]) -> list[Link]:
             case Vectorize():
                 method, args, keywords = ids[place][1]
                 function = args[0] if args else keywords["map_func"]
-                each = f"lambda row: tf.function({function})(*row)"
-                text = f"lambda *rows: tf.vectorized_map({each}, rows, fallback_to_while_loop=False)"
+                per_row = f"lambda row: tf.function({function})(*row)"
+                text = f"lambda *rows: tf.vectorized_map({per_row}, rows, fallback_to_while_loop=False)"
                 new = ast.unparse(ast.parse(text))
                 changed = (method, (new, *args[1:]), keywords) if args else (method, args, keywords | {"map_func": new})
                 ids[place] = (edit.call_id, changed)
@@ -257,4 +257,4 @@ def check_rest(script: Script, after: str) -> None:
 
 def is_in_order(some: list[str], all_of_them: list[str]) -> None:
     rest = iter(all_of_them)
-    assert all(any(each == other for other in rest) for each in some)
+    assert all(any(text == other for other in rest) for text in some)

@@ -407,7 +407,9 @@ def tokens(text: str) -> list[tokenize.TokenInfo]:
 def places_of(text: str, line: str) -> list[tuple[int, int]]:
     """Where the tokens of a line stand, the last time it does."""
     wanted = [token.string for token in tokens(line)]
-    found = tokens(text)
-    starts = [i for i in range(len(found)) if [token.string for token in found[i : i + len(wanted)]] == wanted]
+    all_tokens = tokens(text)
+    starts = [
+        i for i in range(len(all_tokens)) if [token.string for token in all_tokens[i : i + len(wanted)]] == wanted
+    ]
     assert starts, f"{line!r} is not in the text"
-    return [token.start for token in found[starts[-1] : starts[-1] + len(wanted)]]
+    return [token.start for token in all_tokens[starts[-1] : starts[-1] + len(wanted)]]

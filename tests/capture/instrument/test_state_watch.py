@@ -228,7 +228,7 @@ def test_what_the_training_loop_changes_between_epochs(watch, tmp_path):
     lines = SCRIPT.splitlines()
 
     def line(text: str) -> int:
-        return next(number for number, found in enumerate(lines, 1) if text in found)
+        return next(number for number, line in enumerate(lines, 1) if text in line)
 
     changed = {item.name: item.change for item in run.recording.state if item.change is not None}
     files = {str(tmp_path / name) for name in ("rewritten", "replaced.txt")}
@@ -271,5 +271,5 @@ def test_the_object_behind_a_handle_is_found_without_a_name():
     tf = pytest.importorskip("tensorflow")
     tables = [tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)]
     dataset = tf.data.Dataset.range(3).map(lambda x: tables[0].lookup(x))
-    (found,) = captured_by(dataset._functions()[0].function.graph, None)
-    assert found.owner is tables[0] and found.kind == "mutable table"
+    (captured,) = captured_by(dataset._functions()[0].function.graph, None)
+    assert captured.owner is tables[0] and captured.kind == "mutable table"

@@ -87,12 +87,12 @@ def test_threads_that_read_at_the_same_place_are_consumers_of_their_own():
 def test_consumers_of_many_threads_have_ids_of_their_own():
     consumers = Consumers()
     barrier = threading.Barrier(8)
-    found = []
+    all_steps = []
 
     def read(number):
         barrier.wait()
         for turn in range(50):
-            found.append(consumers.at(f"kind {turn}", None, None))
+            all_steps.append(consumers.at(f"kind {turn}", None, None))
         barrier.wait()
 
     threads = [threading.Thread(target=read, args=(number,)) for number in range(8)]
@@ -100,7 +100,9 @@ def test_consumers_of_many_threads_have_ids_of_their_own():
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == len({id(consumer) for consumer in found}) == len({consumer.id for consumer in found})
+    assert (
+        len(all_steps) == len({id(consumer) for consumer in all_steps}) == len({consumer.id for consumer in all_steps})
+    )
 
 
 class Session:

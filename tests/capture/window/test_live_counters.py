@@ -161,7 +161,7 @@ def test_samples_beside_the_profiler_say_so(consumers):
 
     live = counters(consumers, has_profiled_since=has_profiled_since)
     first, second, third = (live.sample() for _ in range(3))
-    assert [each.is_profiled for each in (first, second, third)] == [False, True, False]
+    assert [sample.is_profiled for sample in (first, second, third)] == [False, True, False]
     assert asked[1:] == [first.time_ns, second.time_ns]  # it is asked about the time that the sample covers
 
 
