@@ -179,7 +179,7 @@ def main() -> None:
             script.write_text(textwrap.dedent(text))
             rows = results[name] = [measure(script, data) for _ in range(options.repeats)]
             parts = [f"{name:22} without {statistics.median(row['without'] for row in rows) / 1e6:8.3f} ms"]
-            for part in ("window", "plain", "profiled"):
+            for part in ("window", "unprofiled", "profiled"):
                 ratios = [row[part] / row["without"] for row in rows]
                 parts.append(f"{part} {statistics.median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})")
             print("   ".join(parts), flush=True)
@@ -207,7 +207,7 @@ def measure(script: Path, data: Path) -> dict[str, float]:
     return {
         "without": median_step(without, start, without[-1]),
         "window": median_step(watched, window.plain_start_ns, window.end_ns),
-        "plain": median_step(watched, window.plain_start_ns, window.plain_end_ns),
+        "unprofiled": median_step(watched, window.plain_start_ns, window.plain_end_ns),
         "profiled": median_step(watched, window.start_ns, window.end_ns),
     }
 

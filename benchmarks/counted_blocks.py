@@ -111,8 +111,8 @@ class Blocks:
                 delattr(owner, name)
             else:
                 setattr(owner, name, value)
-        for track in hooks().tracks.all():
-            track.forget()  # the time without counters is not a step
+        for consumer in hooks().consumers.all():
+            consumer.forget()  # the time without counters is not a step
 
     def _run(self) -> Any:
         assert self._watch.live is not None

@@ -52,13 +52,13 @@ def open_file(browser: Any) -> Iterator[Any]:
     def opened(path: Path, **options: Any) -> Opened:
         context = browser.new_context(accept_downloads=True, **options)
         contexts.append(context)
-        found = Opened(context.new_page())
-        found.page.on("console", lambda message: found.said.append(f"{message.type}: {message.text}"))
-        found.page.on("pageerror", lambda error: found.said.append(f"error: {error}"))
-        found.page.on("request", lambda request: found.asked.append(request.url.partition("#")[0]))
-        found.page.on("dialog", lambda dialog: found.said.append(f"dialog: {dialog.message}"))
-        found.page.goto(path.as_uri())
-        return found
+        opened = Opened(context.new_page())
+        opened.page.on("console", lambda message: opened.said.append(f"{message.type}: {message.text}"))
+        opened.page.on("pageerror", lambda error: opened.said.append(f"error: {error}"))
+        opened.page.on("request", lambda request: opened.asked.append(request.url.partition("#")[0]))
+        opened.page.on("dialog", lambda dialog: opened.said.append(f"dialog: {dialog.message}"))
+        opened.page.goto(path.as_uri())
+        return opened
 
     yield opened
     for context in contexts:

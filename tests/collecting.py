@@ -60,6 +60,6 @@ def job(tmp_path: Path) -> Iterator[Callable[[str], tuple[subprocess.Popen[str],
         return running[-1], f"localhost:{port}"
 
     yield start
-    for each in running:
-        each.kill()
-        each.wait()
+    for process in running:
+        process.kill()
+        process.wait()

@@ -23,11 +23,11 @@ def from_library():
     site = Site("train.py", 1, line.index("image_") + 1, 1, len(line) + 1)
     *inside, last = made.analysis.calls
     end = Site("train.py", 2, len("ds = ds.") + 1, 2, len(SCRIPT.splitlines()[1]) + 1)
-    calls = (*(replace(each, site=site, library="keras", text="") for each in inside), replace(last, site=end))
+    calls = (*(replace(call, site=site, library="keras", text="") for call in inside), replace(last, site=end))
     new = {call.id: call for call in calls}
     main = made.analysis.main
     iterators = tuple(replace(it, calls=tuple(new[call.id] for call in it.calls)) for it in main.iterators)
-    others = tuple(each for each in made.analysis.pipelines if each is not main)
+    others = tuple(pipeline for pipeline in made.analysis.pipelines if pipeline is not main)
     return replace(made.analysis, calls=calls, pipelines=(replace(main, iterators=iterators), *others))
 
 
@@ -54,7 +54,7 @@ def test_a_cache_behind_a_library_is_written_behind_its_call():
 def test_a_shuffle_of_a_library_cannot_be_moved_behind_a_cache():
     made = pipeline(source(), shuffle(500), map_("load", ms=5, bytes=9_000), batch(32), consumer_ms=5, epochs=3)
     assert of_rule("repeated-work", made.analysis)[0].fix is not None
-    calls = tuple(replace(each, library="keras") if each.method == "shuffle" else each for each in made.analysis.calls)
+    calls = tuple(replace(call, library="keras") if call.method == "shuffle" else call for call in made.analysis.calls)
     new = {call.id: call for call in calls}
     main = made.analysis.main
     iterators = tuple(replace(it, calls=tuple(new[call.id] for call in it.calls)) for it in main.iterators)

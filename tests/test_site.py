@@ -74,10 +74,10 @@ def test_every_link_leads_to_a_page_of_the_site_or_into_the_repository():
     def check(page, target):
         leads_to = site_hooks.site_target(page, target, repository) or ""
         if leads_to.startswith(f"{repository}/blob/main/"):
-            found = (ROOT / leads_to.removeprefix(f"{repository}/blob/main/").partition("#")[0]).exists()
+            exists = (ROOT / leads_to.removeprefix(f"{repository}/blob/main/").partition("#")[0]).exists()
         else:
-            found = posixpath.normpath(posixpath.join(posixpath.dirname(page), leads_to.partition("#")[0])) in known
-        if not found:
+            exists = posixpath.normpath(posixpath.join(posixpath.dirname(page), leads_to.partition("#")[0])) in known
+        if not exists:
             wrong.append((page, target, leads_to))
         return leads_to
 

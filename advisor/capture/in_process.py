@@ -19,7 +19,7 @@ from typing import NoReturn
 
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.consumer_hooks import Consumption
-from advisor.capture.instrument.consumers import LongCall, Track, Tracks
+from advisor.capture.instrument.consumers import Consumers, ConsumerSteps, LongCall
 from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.import_hooks import AfterImport
 from advisor.capture.instrument.keras_loops import KerasLoops
@@ -50,9 +50,9 @@ class _Follower:
         if self.monitor is not None:
             self.monitor.call_ended(thread_id)
 
-    def boundary(self, track: Track) -> int:
+    def boundary(self, consumer: ConsumerSteps) -> int:
         """Note the start of a step and return its time in ns. Between watches, steps are not recorded."""
-        return time.time_ns() if self.monitor is None else self.monitor.boundary(track)
+        return time.time_ns() if self.monitor is None else self.monitor.boundary(consumer)
 
     def poll(self, now_ns: int) -> None:
         """Check for loops inside a tf.function. Called by the watchdog."""
@@ -75,9 +75,9 @@ class Hooks:
         self.follower = _Follower()
         self.profiler: Profiler | None = None
         self.watchdog: Watchdog | None = None
-        self.tracks = Tracks()
+        self.consumers = Consumers()
         self.recorder = Recorder(SiteFinder(), self.warn)
-        self.consumption = Consumption(self.recorder.finder, self.tracks, self.follower, self.warn)
+        self.consumption = Consumption(self.recorder.finder, self.consumers, self.follower, self.warn)
         self.keras = KerasLoops(self.consumption, self.follower, self.warn)
         self.warnings: dict[str, None] = {}
         self._patches = Patches()
@@ -145,7 +145,7 @@ class Hooks:
     def _forget_in_fork(self) -> None:
         """Turn the hooks off in a forked process, which is not recorded."""
         self.recorder.is_open = False
-        self.tracks.after_fork()
+        self.consumers.after_fork()
         if self.follower.monitor is not None:
             self.follower.monitor.switch_off()
         if self.live is not None:

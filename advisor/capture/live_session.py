@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import cached_property
 from pathlib import Path
 
-from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.window.later_windows import LaterWindows
@@ -41,7 +41,7 @@ class LiveSession:
     def __init__(
         self,
         recorder: Recorder,
-        tracks: Tracks,
+        consumers: Consumers,
         keras: KerasLoops,
         monitor: Monitor,
         send: Callable[[LiveSample | LiveWindow], None],
@@ -54,7 +54,7 @@ class LiveSession:
 
         Args:
             recorder: The calls that make datasets.
-            tracks: The consumers.
+            consumers: The consumers.
             keras: What is known of Keras.
             monitor: Opens the run's own window, and then the later ones.
             send: Called with each sample and window, in a thread of its own. An OSError means that the reader is gone.
@@ -63,12 +63,12 @@ class LiveSession:
             argv: The script and its arguments.
             has_windows: Whether later windows may be asked for.
         """
-        self._recorder, self._tracks, self._keras, self._monitor = recorder, tracks, keras, monitor
+        self._recorder, self._consumers, self._keras, self._monitor = recorder, consumers, keras, monitor
         self._send, self._warn, self._argv = send, warn, argv
         self._written: deque[LiveWindow] = deque()
         """Windows to send with the next sample, so that the training never waits for who reads them."""
         self._counters = LiveCounters(
-            tracks,
+            consumers,
             lambda: monitor.leader,
             monitor.has_profiled_since,
             self._send_all,
@@ -78,7 +78,7 @@ class LiveSession:
         )
         if has_windows:
             monitor.later = LaterWindows(
-                tracks,
+                consumers,
                 lambda: monitor.profiler,
                 lambda: sampler_for(recorder.calls(), recorder.finder),
                 self._write_window,
@@ -139,13 +139,13 @@ class LiveSession:
         self._note_window(capture.folder, capture, problem, is_first=False)
 
     def _note_window(self, folder: Path, capture: Capture, problem: str, is_first: bool) -> None:
-        track, window = capture.track, capture.window
+        consumer, window = capture.consumer, capture.window
         self._written.append(
             LiveWindow(
                 folder=str(folder),
-                consumer_id="" if track is None else track.id,
-                where="" if track is None else track.where,
-                kind="" if track is None else track.kind,
+                consumer_id="" if consumer is None else consumer.id,
+                where="" if consumer is None else consumer.where,
+                kind="" if consumer is None else consumer.kind,
                 first_step=window.warmup_steps,
                 last_step=window.warmup_steps + window.plain_steps + window.steps,
                 start_ns=window.plain_end_ns or window.start_ns,
@@ -158,13 +158,13 @@ class LiveSession:
 
     def _recording(self, capture: Capture) -> Recording:
         """Return the recording of one window: what the analysis needs to find its bottleneck."""
-        main, window = capture.track, capture.window
+        main, window = capture.consumer, capture.window
 
-        def first_step(track: Track) -> int:
-            steps = window.plain_steps + window.steps if track is main else 0
-            return max(0, track.count - steps - _STEPS_BEFORE)
+        def first_step(consumer: ConsumerSteps) -> int:
+            steps = window.plain_steps + window.steps if consumer is main else 0
+            return max(0, consumer.count - steps - _STEPS_BEFORE)
 
-        tracks = self._tracks.all()
+        consumers = self._consumers.all()
         return Recording(
             target=" ".join(self._argv),
             host=self._host,
@@ -172,8 +172,8 @@ class LiveSession:
             argv=self._argv,
             cwd=str(Path.cwd()),
             calls=self._recorder.calls(),
-            consumers=tuple(track.consumer(track is main) for track in tracks),
-            steps=tuple(track.series(first_step(track)) for track in tracks if track.count),
+            consumers=tuple(consumer.recorded(consumer is main) for consumer in consumers),
+            steps=tuple(consumer.series(first_step(consumer)) for consumer in consumers if consumer.count),
             window=window,
             usage=capture.usage,
             models=capture.models,

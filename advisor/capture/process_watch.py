@@ -70,12 +70,12 @@ class ProcessWatch:
             raise
 
     def _start(self, hooks: Hooks) -> None:
-        for track in hooks.tracks.all():
-            track.restart()
+        for consumer in hooks.consumers.all():
+            consumer.restart()
         self._monitor = monitor = Monitor(
             self._folder or Path(),
             self._limits,
-            hooks.tracks,
+            hooks.consumers,
             is_to_end=True,
             is_profiling=self._folder is not None,
             report=lambda phase, done, total: None,
@@ -90,7 +90,7 @@ class ProcessWatch:
         if request is not None:
             self._live = hooks.live = LiveSession(
                 hooks.recorder,
-                hooks.tracks,
+                hooks.consumers,
                 hooks.keras,
                 monitor,
                 request.send,
@@ -132,7 +132,7 @@ class ProcessWatch:
             if self._live is not None:
                 self._live.stop()
             monitor.script_ended(script_exit.kind)
-            is_measured = monitor.capture is not None or any(track.count for track in self._hooks.tracks.all())
+            is_measured = monitor.capture is not None or any(consumer.count for consumer in self._hooks.consumers.all())
             if is_measured:
                 self._write(script_exit, monitor)
             return is_measured
@@ -157,8 +157,10 @@ class ProcessWatch:
 
     def _recording(self, script_exit: ScriptExit, monitor: Monitor) -> Recording:
         hooks, capture = self._hooks, monitor.capture
-        main = capture.track if capture is not None else monitor.leader
-        used = [track for track in hooks.tracks.all() if track.count or track.is_loop or track is main]
+        main = capture.consumer if capture is not None else monitor.leader
+        used = [
+            consumer for consumer in hooks.consumers.all() if consumer.count or consumer.is_loop or consumer is main
+        ]
         calls = hooks.recorder.calls()
         warnings = [*hooks.warnings, *self._warnings]
         if main is not None and all(call.library for call in calls):
@@ -174,8 +176,8 @@ class ProcessWatch:
             argv=tuple(sys.argv),
             cwd=str(Path.cwd()),
             calls=calls,
-            consumers=tuple(track.consumer(track is main) for track in used),
-            steps=tuple(track.series() for track in used if track.count),
+            consumers=tuple(consumer.recorded(consumer is main) for consumer in used),
+            steps=tuple(consumer.series() for consumer in used if consumer.count),
             window=None if capture is None else capture.window,
             usage=None if capture is None else capture.usage,
             models=() if capture is None else capture.models,

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 from advisor.capture.ceiling import Ceiling
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.consumer_hooks import Consumption
-from advisor.capture.instrument.consumers import Tracks
+from advisor.capture.instrument.consumers import Consumers
 from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.import_hooks import AfterImport
 from advisor.capture.instrument.iterator_teardown import release_before_exit
@@ -72,12 +72,12 @@ class Session:
         self._pid = os.getpid()
         self._was_stopped = False
         self._is_profiled = request.is_profiled and request.ceiling_for is None
-        self._tracks = Tracks()
+        self._consumers = Consumers()
         self._recorder = Recorder(SiteFinder(), self._warn)
         self._monitor = Monitor(
             self._out,
             Limits(request.warmup, request.steps, request.seconds, request.max_events),
-            self._tracks,
+            self._consumers,
             is_to_end=request.to_end,
             is_profiling=self._is_profiled,
             report=self._report,
@@ -93,7 +93,7 @@ class Session:
         self._ceiling = None if request.ceiling_for is None else Ceiling(request.ceiling_for, self._recorder)
         self._consumption = Consumption(
             self._recorder.finder,
-            self._tracks,
+            self._consumers,
             self._monitor,
             self._warn,
             None if self._ceiling is None else self._ceiling.substitute,
@@ -111,7 +111,7 @@ class Session:
             return None
         live = LiveSession(
             self._recorder,
-            self._tracks,
+            self._consumers,
             self._keras,
             self._monitor,
             self._send,
@@ -160,7 +160,7 @@ class Session:
         if self._was_stopped and os.getpid() == self._pid:
             end_at_the_latest()
             here = threading.get_ident()
-            release_before_exit(track.iterator for track in self._tracks.all() if track.thread_id == here)
+            release_before_exit(consumer.iterator for consumer in self._consumers.all() if consumer.thread_id == here)
 
     def _on_tensorflow(self, tensorflow: ModuleType) -> None:
         if self._redirection is not None:
@@ -186,12 +186,12 @@ class Session:
 
     def _read_alone(self) -> None:
         """Read the pipeline without training. The script is stopped right after it, in this thread."""
-        track = self._monitor.leader
-        if track is None or track.thread_id != threading.get_ident():
+        consumer = self._monitor.leader
+        if consumer is None or consumer.thread_id != threading.get_ident():
             return
-        self._report("reading", track.count, None)
+        self._report("reading", consumer.count, None)
         with contextlib.suppress(Exception), self._consumption.unwatched():
-            self._alone = read_alone(track, self._recorder.calls(), self._monitor.buffer_levels())
+            self._alone = read_alone(consumer, self._recorder.calls(), self._monitor.buffer_levels())
 
     def _on_measured(self) -> None:
         self._write(ScriptExit("stopped"), goes_on=self._live is not None)
@@ -276,7 +276,7 @@ class Session:
 
     def _recording(self, script_exit: ScriptExit, host: Any) -> Recording:  # noqa: ANN401
         argv, capture = self._request.argv, self._monitor.capture
-        main = capture.track if capture is not None else self._monitor.leader
+        main = capture.consumer if capture is not None else self._monitor.leader
         warnings = list(self._warnings)
         if self._recorder.dropped:
             warnings.append(
@@ -290,8 +290,8 @@ class Session:
             argv=argv,
             cwd=self._cwd,
             calls=self._recorder.calls(),
-            consumers=tuple(track.consumer(track is main) for track in self._tracks.all()),
-            steps=tuple(track.series() for track in self._tracks.all() if track.count),
+            consumers=tuple(consumer.recorded(consumer is main) for consumer in self._consumers.all()),
+            steps=tuple(consumer.series() for consumer in self._consumers.all() if consumer.count),
             window=None if capture is None else capture.window,
             usage=None if capture is None else capture.usage,
             models=() if capture is None else capture.models,
@@ -318,13 +318,13 @@ class Session:
 
     def _ceiling_steps(self) -> tuple[int, ...]:
         """Step times of the ceiling run, ns: those of the window or, if it never opened, all but the first."""
-        track, capture = self._monitor.leader, self._monitor.capture
-        if self._ceiling is None or track is None or not self._ceiling.replaced:
+        consumer, capture = self._monitor.leader, self._monitor.capture
+        if self._ceiling is None or consumer is None or not self._ceiling.replaced:
             return ()
         if capture is None:
-            return tuple(track.durations(1))
+            return tuple(consumer.durations(1))
         first = capture.window.warmup_steps
-        return tuple(track.durations(first)[: capture.window.steps])
+        return tuple(consumer.durations(first)[: capture.window.steps])
 
 
 def is_seeded(start_seed: int | None = None) -> bool | None:

@@ -51,7 +51,7 @@ def _unprofiled(waits: GapWaits, recording: Recording) -> list[tuple[int, int, i
     window = recording.window
     if window is None:
         return rows
-    plain = [row for row in rows if window.plain_start_ns <= row[0] and row[1] <= window.plain_end_ns]
-    if len(plain) >= MIN_VERDICT_STEPS.value:
-        return plain
+    unprofiled = [row for row in rows if window.plain_start_ns <= row[0] and row[1] <= window.plain_end_ns]
+    if len(unprofiled) >= MIN_VERDICT_STEPS.value:
+        return unprofiled
     return rows if recording.unprofiled else [r for r in rows if r[1] <= window.start_ns or r[0] >= window.end_ns]

@@ -46,15 +46,15 @@ def pace_of(named: Iterator, iterators: Sequence[Iterator], span_ns: int) -> Pac
         return None
     own, own_slots = tree.work_of(named) if is_parallel else (tree.thread_of(named), 1)
     own_share = sum(it.busy_ns for it in own) / span_ns / own_slots
-    found = []
+    faster = []
     for parallel in tree.nearest_async(named):
         work, slots = tree.work_of(parallel)
         share = sum(it.busy_ns for it in work) / span_ns / slots
         if share >= PACE_BUSY_SHARE.value and share > own_share + PACE_MARGIN.value:
-            found.append((share, work, slots))
-    if not found:
+            faster.append((share, work, slots))
+    if not faster:
         return None
-    share, work, slots = max(found, key=lambda entry: entry[0])
+    share, work, slots = max(faster, key=lambda entry: entry[0])
     who = "its thread was" if slots == 1 else f"its {format_many(slots, 'parallel call')} were"
     why = (
         f"{who} busy {format_share(min(1.0, share))} of the time, so it sets the pace; {named.name}, which follows it, works "

@@ -238,8 +238,8 @@ class Pipeline:
     @property
     def step_ns(self) -> float:
         """Mean step time in ns, without the profiler if it was measured that way; 0 if not measured."""
-        plain = self.steps.mean_ns if self.steps is not None else 0
-        return float(plain) or self.profiled_step_ns
+        unprofiled = self.steps.mean_ns if self.steps is not None else 0
+        return float(unprofiled) or self.profiled_step_ns
 
     @property
     def profiled_step_ns(self) -> float:

@@ -17,6 +17,7 @@ from advisor.prove.trial.streams import Stream
 from advisor.prove.trial.text_messages import (
     CachesRead,
     DatasetFacts,
+    DatasetTurnTaken,
     Describe,
     Described,
     ElementsWritten,
@@ -27,8 +28,7 @@ from advisor.prove.trial.text_messages import (
     ReadCaches,
     Sample,
     Sampled,
-    TakeTurn,
-    TurnTaken,
+    TakeDatasetTurn,
     WriteElements,
 )
 from advisor.replay.seedings import TWIN
@@ -80,7 +80,7 @@ class HeldText:
         Raises:
             AdvisorError: It fails.
         """
-        taken = self._session.ask(TakeTurn(), TurnTaken)
+        taken = self._session.ask(TakeDatasetTurn(), DatasetTurnTaken)
         return Turn(taken.elements, taken.seconds)
 
     def sample(

@@ -186,8 +186,10 @@ class _LivePairs:
                 raise _NeedsFreshProcesses(why)
             decision = joint(first, second, [ratio for turns in self.pairs_of_processes for ratio in turns.ratios])
         runs = {name: [run for turns in self.pairs_of_processes for run in turns.runs[name]] for name in SIDES}
-        found = judged_runs(runs, decision.speedup)
-        return replace(found, ended_because=decision.reason, is_live=True, starts=self.starts, how=_how(self.starts))
+        comparison = judged_runs(runs, decision.speedup)
+        return replace(
+            comparison, ended_because=decision.reason, is_live=True, starts=self.starts, how=_how(self.starts)
+        )
 
     def _decide(self, order: tuple[str, ...], rules: Rules) -> Decision:
         """Start a pair of processes, and let them take turns until the test decides; that in `order[0]` starts first."""

@@ -38,9 +38,9 @@ def add_few_steps_verdict(analysis: Analysis, others: Mapping[str, Pipeline] | N
     if main is None or _has_enough_steps(main) or is_alone or analysis.verdict.wait_steps != "profiled":
         return analysis  # the verdict of the graph phase is kept
     few = {
-        pipeline.id: found
+        pipeline.id: pipeline_and_name
         for pipeline in _of_each_host(analysis)
-        if (found := _few_steps(_steps_of(analysis, pipeline), pipeline))
+        if (pipeline_and_name := _few_steps(_steps_of(analysis, pipeline), pipeline))
     }
     if not few:
         return analysis

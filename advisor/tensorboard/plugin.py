@@ -27,13 +27,13 @@ from advisor.model.units import format_bytes
 from advisor.tensorboard.access import why_refused
 from advisor.tensorboard.reports import Reports, version_of
 from advisor.tensorboard.run_finder import Run, RunFinder
-from advisor.tensorboard.worker_messages import Page, Refusal
+from advisor.tensorboard.worker_messages import NoPage, Page
 
 NAME = "tfdata_advisor"
 TAB = "tf.data"
 _ASSETS = Path(__file__).parent / "assets"
 _LOG = logging.getLogger("tensorboard")
-_UNKNOWN_RUN = Refusal("This run is not in the logdir: reload the list of runs.", is_final=False)
+_UNKNOWN_RUN = NoPage("This run is not in the logdir: reload the list of runs.", is_final=False)
 
 Handler = Callable[[wrappers.Request], wrappers.Response]
 
@@ -112,7 +112,7 @@ class TfDataPlugin(base_plugin.TBPlugin):
         if run is None:
             return _problem(request, _UNKNOWN_RUN.sentence, 404)
         answer = self._reports.of(run, self._finder.root)
-        if isinstance(answer, Refusal):
+        if isinstance(answer, NoPage):
             return _problem(request, answer.sentence, 200)
         url = f"report?{urlencode({'run': run.id, 'version': version_of(run)})}"
         return http_util.Respond(request, {"report": url, "problem": ""}, "application/json")

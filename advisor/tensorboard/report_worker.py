@@ -1,6 +1,6 @@
 """The child process that makes the report of one run.
 
-In: a `Job`.  Out: a `Page`, or a `Refusal` with one sentence.
+In: a `Job`.  Out: a `Page`, or a `NoPage` with one sentence.
 
 The process reads nothing outside the logdir: no source file that a recording names, and no settings of the current folder. If the
 run folder has a report.json, the page is made of that, with the source lines and proofs that it holds; otherwise the run is
@@ -19,7 +19,7 @@ from advisor.model.errors import AdvisorError
 from advisor.model.regular_files import is_below, is_regular, read_only_below, read_regular
 from advisor.model.run_folder import has_profile, run_folder_of
 from advisor.model.text import message_of
-from advisor.tensorboard.worker_messages import Job, Page, Refusal
+from advisor.tensorboard.worker_messages import Job, NoPage, Page
 
 MAX_REPORT_BYTES = 64 << 20
 """Largest report.json that is read; those of real runs have less than 3 MB."""
@@ -27,22 +27,22 @@ _HEADER_DIRECTIVES = ("default-src", "script-src", "style-src", "img-src", "base
 """Directives of the page's policy that are sent as a header, too. TensorBoard warns of others; these are in the page alone."""
 
 
-def work(job: Job) -> Page | Refusal:
+def work(job: Job) -> Page | NoPage:
     """Make the report of one run. Whatever goes wrong becomes a sentence."""
     try:
         set_limits(job.seconds, job.memory_bytes)
         read_only_below(job.logdir)
         return _page_of(job)
     except AdvisorError as error:
-        return Refusal(str(error))
+        return NoPage(str(error))
     except Exception as error:
         if isinstance(error, MemoryError) or (isinstance(error, OSError) and error.errno == errno.ENOMEM):
-            return Refusal(
+            return NoPage(
                 f"{job.folder} does not fit into the memory for one analysis: run `advisor analyze {job.folder}`.",
                 False,
             )
         reason = f"{type(error).__name__}: {message_of(error)[:300]}"
-        return Refusal(
+        return NoPage(
             f"{job.folder} could not be analysed because of an error in tfdata-advisor ({reason}): please report it.",
             False,
         )

@@ -1,6 +1,6 @@
 """Makes the report of a run in a child process, and keeps finished ones.
 
-In: a run of the logdir.  Out: its `Page`, or a `Refusal` with one sentence.
+In: a run of the logdir.  Out: its `Page`, or a `NoPage` with one sentence.
 
 A profile may come from anybody and be of any size. Its analysis has a process of its own, with limits of time and memory, and
 only one runs at a time: TensorBoard goes on whatever happens to it. A report is made again when a file of its run changes.
@@ -19,7 +19,7 @@ from advisor.model.run_folder import RECORDING_NAME
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.tensorboard.report_worker import work
 from advisor.tensorboard.run_finder import Run
-from advisor.tensorboard.worker_messages import Job, Page, Refusal
+from advisor.tensorboard.worker_messages import Job, NoPage, Page
 
 SECONDS = 300.0
 """Longest time for one analysis. The largest known real profiles take seconds."""
@@ -31,7 +31,7 @@ MAX_WAITING = 16
 """Requests that may wait for an analysis, including the running one."""
 _REPORT_NAME = "report.json"
 
-Answer = Page | Refusal
+Answer = Page | NoPage
 
 
 class Reports:
@@ -66,7 +66,7 @@ class Reports:
             return kept
         with self._guard:
             if self._waiting >= MAX_WAITING:
-                return Refusal("Too many reports are being made: try again in a moment.", is_final=False)
+                return NoPage("Too many reports are being made: try again in a moment.", is_final=False)
             self._waiting += 1
         try:
             with self._turn:
@@ -93,9 +93,9 @@ class Reports:
         try:
             return self._worker.ask(work, job)
         except WorkerEnded as ended:
-            return Refusal(_why_it_ended(ended.code, job, name), is_final=False)
+            return NoPage(_why_it_ended(ended.code, job, name), is_final=False)
         except WorkerNotStarted as error:
-            return Refusal(f"No process could be started to analyse {name} ({error}).", is_final=False)
+            return NoPage(f"No process could be started to analyse {name} ({error}).", is_final=False)
         finally:
             self._worker.close()  # the next run has a fresh process, and the memory of this one is free
 

@@ -34,7 +34,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class NoPage:
     """Why there is no report."""
 
     sentence: str

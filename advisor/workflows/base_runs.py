@@ -48,13 +48,13 @@ def compare_with_base(
         return replace(compared, is_same_text=False, note=f"{request.path} does not exist there.")
     if texts.is_same_text:
         return compared
-    plain = timed_request(request, settings, [head])
+    timed = timed_request(request, settings, [head])
     with overlays(texts.files, {}) as (base, same):
         mine = tuple(pair for pair in same if pair[0] not in texts.only_in_base)
         try:
             whole = measure_end_to_end(
-                replace(plain, overlay=base),
-                replace(plain, overlay=mine),
+                replace(timed, overlay=base),
+                replace(timed, overlay=mine),
                 on_progress,
                 names=(f"text of {texts.revision}", "working tree"),
                 limit=limit,

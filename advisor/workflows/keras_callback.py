@@ -110,7 +110,7 @@ class AdvisorCallback:
             return
         AdvisorCallback._open = self
         consumption = hooks().consumption
-        if consumption.current_track() is None:  # `model.fit` was looked up before the hooks were installed
+        if consumption.current_consumer() is None:  # `model.fit` was looked up before the hooks were installed
             consumption.enter("keras.fit", sys._getframe(1))
             self._has_entered = True
         atexit.register(self._close_at_exit)

@@ -51,8 +51,8 @@ class Run:
 
     def call(self, method: str) -> Call:
         """The one call of that method that the script itself made."""
-        (found,) = (c for c in self.calls(method) if c.made_by is None and c.library is None)
-        return found
+        (call,) = (c for c in self.calls(method) if c.made_by is None and c.library is None)
+        return call
 
 
 def write(folder: Path, text: str, name: str = "train.py") -> Path:

@@ -169,11 +169,11 @@ input_wait = ["warn", { max = 0.01 }]
 """,
     )
     data, err = checked(capsys, "interleave_map", code=1)
-    found = results(data)
-    assert found["input_wait", "share"] == ("failed", "error")
-    assert found["step_time", "ns"] == ("failed", "warn")
-    assert found["step_time", "ratio"] == ("skipped", "ok")
-    assert ("findings", "findings") not in found and data["baseline"] is None
+    outcomes = results(data)
+    assert outcomes["input_wait", "share"] == ("failed", "error")
+    assert outcomes["step_time", "ns"] == ("failed", "warn")
+    assert outcomes["step_time", "ratio"] == ("skipped", "ok")
+    assert ("findings", "findings") not in outcomes and data["baseline"] is None
     assert "Check failed: input wait." in err and "needs --against REV" in err
     data, err = checked(capsys, "keras_fit")
     assert results(data)["input_wait", "share"] == ("failed", "warn")
@@ -323,7 +323,7 @@ def test_several_runs_of_a_script_are_aggregated(project, capsys, monkeypatch):
     budgets(project, '[tool.advisor.budgets]\nstep_time = ["error", { max = "1h" }]\n')
     data, _ = checked(capsys, "--update-baseline", "--runs", "2", "--steps", "40", "--warmup", "10", "train.py")
     assert len(set(data["run_folders"])) == 2
-    (budget,) = (each for each in data["budgets"] if each["quantity"] == "step_time")
+    (budget,) = (budget for budget in data["budgets"] if budget["quantity"] == "step_time")
     assert len(budget["values"]) == 2
 
 

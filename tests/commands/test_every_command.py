@@ -76,8 +76,8 @@ def capture(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
 def check(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["check", "--steps", "30", "--warmup", "5", "--json", "-"]
     assert main([*command, "train.py"]) == 1
-    found = json.loads(capsys.readouterr().out)["new_findings"]
-    assert ".map(slow)" in {finding["call"] for finding in found}
+    findings = json.loads(capsys.readouterr().out)["new_findings"]
+    assert ".map(slow)" in {finding["call"] for finding in findings}
     assert main(["check", "--json", "-", "--update-baseline", project.run]) == 0
     baseline = json.loads(Path("advisor-baseline.json").read_text())
     assert ".map(slow)" in {entry["call"] for entry in baseline["scripts"]["train.py"]}

@@ -169,8 +169,8 @@ def test_written_and_undone(folder, validate):
     assert report["proof"]["runs"] == len(starts_in(folder).read_text().split()) == 2  # once more with the changes
     assert report["proof"]["verdict"] == "faster"
     assert str(starts_in(folder)) in report["proof"]["written_files"]
-    kept = [each for each in report["fixes"] if each["applied"]]
-    assert [each["rule"] for each in kept] == ["repeated-work"]
+    kept = [fix for fix in report["fixes"] if fix["applied"]]
+    assert [finding["rule"] for finding in kept] == ["repeated-work"]
     assert kept[0]["safety_seen"] == "exact"
     assert kept[0]["measured"]["low"] > 1
     assert report["comparison"]["pipeline"]["after"] > report["comparison"]["pipeline"]["before"]
@@ -198,7 +198,7 @@ def test_fixes_without_gain_or_with_wrong_data_are_not_applied(folder, validate)
     assert code == 1, err  # found, and nothing could be proved faster
     report = json.loads(out)
     validate(report)
-    verdicts = {each["title"]: each for each in report["proof"]["fixes"]}
+    verdicts = {fix["title"]: fix for fix in report["proof"]["fixes"]}
     outcomes = dict(zip(verdicts, report["fixes"], strict=True))
     assert outcomes["Skip none"]["verdict"] in ("same", "slower")  # on a busy machine; never faster
     assert outcomes["Skip one"]["verdict"] == "broken"
@@ -207,7 +207,7 @@ def test_fixes_without_gain_or_with_wrong_data_are_not_applied(folder, validate)
     assert mistake["rule"] == "planted"
     assert mistake["message"].startswith("Skip one: Claimed to be exact, but the elements show changes")
     assert "Rule errors" in err
-    assert not any(each["applied"] for each in report["fixes"])
+    assert not any(fix["applied"] for fix in report["fixes"])
     assert "No change is proved to help" in err and "Nothing to fix" not in err
     assert (folder / "train.py").read_text() == SCRIPT
 
@@ -312,7 +312,7 @@ def test_interrupt_between_turns(folder):
     report = json.loads(out)
     assert report["proof"]["training"] == "not measured"
     assert any("Interrupted" in note for note in report["proof"]["notes"])
-    assert [(each["verdict"], each["applied"]) for each in report["fixes"]] == [("faster", False)]
+    assert [(fix["verdict"], fix["applied"]) for fix in report["fixes"]] == [("faster", False)]
     assert (folder / "train.py").read_text() == SCRIPT
     assert leftovers(folder) == (set(), [])
     assert not any(is_alive(pid) for pid in pids)

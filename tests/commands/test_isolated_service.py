@@ -41,9 +41,9 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     environment = {**os.environ, "XDG_STATE_HOME": str(folder / "state")}
     done = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, env=environment)
     assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    assert set(found) == set(SERVICES)
-    return found
+    services: dict[str, Any] = json.loads(done.stdout)
+    assert set(services) == set(SERVICES)
+    return services
 
 
 def test_a_worker_that_says_localhost_cannot_be_reached_and_nothing_is_run(answers: dict[str, Any]) -> None:
@@ -61,8 +61,10 @@ def test_a_worker_that_says_localhost_cannot_be_reached_and_nothing_is_run(answe
 def test_workers_at_addresses_of_their_own_are_proved(answers: dict[str, Any]) -> None:
     right = answers["right"]
     assert right["code"] == 0, right
-    found, proof = right["result"]["measurement"], right["result"]["proof"]
-    assert found["same_elements"] is True and found["service_elements"] == found["local_elements"] == 128
+    measurement, proof = right["result"]["measurement"], right["result"]["proof"]
+    assert (
+        measurement["same_elements"] is True and measurement["service_elements"] == measurement["local_elements"] == 128
+    )
     assert (proof["verdict"], proof["workers"], proof["lost_workers"]) == ("faster", 2, []), proof
     assert proof["step_speedup"]["low"] > 1
     assert "cannot be reached" not in str(right["result"]["notes"])

@@ -31,12 +31,12 @@ long = [pytest.mark.tensorflow, pytest.mark.long]
 def servers() -> list[int]:
     """The dispatcher and worker processes that a measurement of the current test started. Other tests run beside it."""
     test = os.environ["PYTEST_CURRENT_TEST"]  # pytest sets it, and child processes inherit it
-    found = []
+    pids = []
     for process in psutil.process_iter(["cmdline", "environ"]):
         is_server = any(word.endswith("service_child.py") for word in process.info["cmdline"] or ())
         if is_server and (process.info["environ"] or {}).get("PYTEST_CURRENT_TEST") == test:
-            found.append(process.pid)
-    return found
+            pids.append(process.pid)
+    return pids
 
 
 class TestReal:

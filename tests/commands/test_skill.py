@@ -64,12 +64,12 @@ def exists(schema, path):
 @cache
 def words():
     """Every name of a field and every fixed value in one of the schemas."""
-    found = set()
+    options = set()
 
     def walk(part):
         if isinstance(part, dict):
-            found.update(part.get("properties", {}))
-            found.update(value for value in part.get("enum", ()) if isinstance(value, str))
+            options.update(part.get("properties", {}))
+            options.update(value for value in part.get("enum", ()) if isinstance(value, str))
             for inner in part.values():
                 walk(inner)
         elif isinstance(part, list):
@@ -78,18 +78,18 @@ def words():
 
     for name in SCHEMAS:
         walk(read_schema(name))
-    return found
+    return options
 
 
 @cache
 def options():
     """Every option of every command."""
     context = click.Context(cli.advisor)
-    found = {"--help"}
+    options = {"--help"}
     for name in cli.COMMANDS:
         command = cli.advisor.get_command(context, name)
-        found.update(option for param in command.params for option in param.opts)
-    return found
+        options.update(option for param in command.params for option in param.opts)
+    return options
 
 
 def test_it_is_short_and_has_the_front_matter_that_agents_read():

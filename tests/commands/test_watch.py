@@ -78,7 +78,7 @@ def test_a_slowdown_in_the_third_epoch_is_dated(folder):
     assert any("6,000 steps in 4 epochs" in line for line in lines)
     messages = [json.loads(line) for line in Path("live.jsonl").read_text().splitlines()]
     samples = [message for message in messages if message["type"] == "LiveSample"]
-    assert sum(each["new_steps"] for sample in samples for each in sample["consumers"]) == 6000
+    assert sum(consumer["new_steps"] for sample in samples for consumer in sample["consumers"]) == 6000
     began, ended = (message for message in messages if message["type"] == "SlowPeriod")
     assert began["last_step"] is None and ended["last_step"] > began["first_step"] == ended["first_step"]
 

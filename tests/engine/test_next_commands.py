@@ -18,8 +18,8 @@ EXACT = finding("serial-map", Safety.EXACT)
 
 
 def commands(one: Finding, made=None, allow=()):
-    (found,) = with_commands(made or analysis(*SCRIPT), [replace(one, diff="a diff")], Settings(allow=allow))
-    return found.prove_command, found.fix_command
+    (finding,) = with_commands(made or analysis(*SCRIPT), [replace(one, diff="a diff")], Settings(allow=allow))
+    return finding.prove_command, finding.fix_command
 
 
 @pytest.mark.parametrize(

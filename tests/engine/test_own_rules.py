@@ -90,7 +90,9 @@ def write(folder: Path, text: str) -> None:
 
 def findings(capsys, *options: str) -> list[dict]:
     assert main(["analyze", "--rules", "checks", *options, "--json", "-", "run"]) == 0
-    return [each for each in json.loads(capsys.readouterr().out)["findings"] if each["rule"] == "sequential-batch"]
+    return [
+        finding for finding in json.loads(capsys.readouterr().out)["findings"] if finding["rule"] == "sequential-batch"
+    ]
 
 
 def test_it_loads_and_its_examples_hold(folder, capsys):
@@ -104,10 +106,10 @@ def test_it_loads_and_its_examples_hold(folder, capsys):
 @pytest.mark.long
 def test_it_speaks_of_a_real_run_and_its_thresholds_are_settings(folder, capsys):
     write(folder, RULE)
-    (found,) = findings(capsys)
-    assert found["title"] == "Make batch parallel"
-    assert (found["site"]["line"], found["safety"], found["auto"]) == (17, "exact", False)
-    assert found["evidence"]["batch_size"] == {"value": 8, "unit": "elements"}
+    (finding,) = findings(capsys)
+    assert finding["title"] == "Make batch parallel"
+    assert (finding["site"]["line"], finding["safety"], finding["auto"]) == (17, "exact", False)
+    assert finding["evidence"]["batch_size"] == {"value": 8, "unit": "elements"}
     (folder / "pyproject.toml").write_text("[tool.advisor.rules.sequential-batch]\nmin_batch_size = 16\n")
     assert findings(capsys) == []
 

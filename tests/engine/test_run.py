@@ -82,11 +82,11 @@ def test_one_or_two_steps_rank_findings_and_predict_nothing():
     verdict = dataclasses.replace(SLOW.analysis.verdict, certainty="low")
     few = dataclasses.replace(SLOW.analysis, verdict=verdict)
     report = run_rules(few, [says(finding("b", 2), finding("a", 3, 0), finding("too small", 1.0, 2))], Settings())
-    assert [each.title for each in report.findings] == ["a", "b"]
-    assert [(each.prediction, each.over_run) for each in report.findings] == [(None, None)] * 2
+    assert [finding.title for finding in report.findings] == ["a", "b"]
+    assert [(finding.prediction, finding.over_run) for finding in report.findings] == [(None, None)] * 2
     assert (report.outlook, report.rejected) == (None, ())
     enough = run_rules(SLOW.analysis, [says(finding("b", 2), finding("a", 3, 0))], Settings())
-    assert enough.outlook is not None and all(each.prediction for each in enough.findings)
+    assert enough.outlook is not None and all(finding.prediction for finding in enough.findings)
 
 
 def test_findings_are_ranked_by_predicted_gain_and_unpredicted_ones_come_last():
@@ -287,14 +287,14 @@ def test_findings_are_ranked_by_what_they_save_in_the_run(epochs, order):
     made = script(*STAGES, **epochs)
     rules = [says(cached_finding(71), cached_finding(3, None, 0))]
     report = run_rules(made, rules, Settings())
-    assert [found.title for found in report.findings] == order
-    assert all(found.over_run is not None for found in report.findings)
+    assert [finding.title for finding in report.findings] == order
+    assert all(finding.over_run is not None for finding in report.findings)
     assert report.outlook.horizon.basis == report.findings[0].over_run.basis
 
 
 def test_a_cache_that_gains_nothing_in_a_known_number_of_epochs_is_not_a_finding():
     rules = [says(cached_finding(1.08), cached_finding(1.07, None, 0))]
     known = script(*STAGES, end="finished", iterators=2, steps=20)
-    assert [found.title for found in run_rules(known, rules, Settings()).findings] == ["1.07x"]
+    assert [finding.title for finding in run_rules(known, rules, Settings()).findings] == ["1.07x"]
     for other in (script(*STAGES), script(*STAGES, loops=(replace(LOOP, count=2),))):
         assert len(run_rules(other, rules, Settings()).findings) == 2

@@ -86,13 +86,13 @@ def test_rule_reports_its_example(path, tmp_path, capsys, sample_data):
         assert is_said, report["verdict"]
         return
     ((line, rule),) = marked_lines(path.read_text(encoding="utf-8")).items()
-    found = [
+    reported = [
         (finding["rule"], (finding["site"] or {}).get("line")) for finding in (*report["findings"], *report["hints"])
     ]
     if path.stem in ON_ANOTHER_LINE:
-        assert rule in [of for of, _ in found], (found, report["verdict"])
+        assert rule in [of for of, _ in reported], (reported, report["verdict"])
     else:
-        assert (rule, line) in found, (found, report["verdict"])
+        assert (rule, line) in reported, (reported, report["verdict"])
 
 
 def test_the_straggler_of_three_workers_is_reported():

@@ -27,8 +27,8 @@ def rule_of(path):
 
 
 def marked_lines(source):
-    found = ((number, re.search(r"# <- ([\w-]+)", line)) for number, line in enumerate(source.splitlines(), 1))
-    return {number: marker[1] for number, marker in found if marker}
+    marks = ((number, re.search(r"# <- ([\w-]+)", line)) for number, line in enumerate(source.splitlines(), 1))
+    return {number: marker[1] for number, marker in marks if marker}
 
 
 def test_every_rule_has_an_example():

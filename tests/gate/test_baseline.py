@@ -31,8 +31,8 @@ entries = st.lists(st.builds(BaselineEntry, rules, calls, st.integers(1, 3)), ma
 pairs = st.lists(st.tuples(rules, calls), max_size=8)
 
 
-def keys(found):
-    return Counter(key_of(*pair) for pair in found)
+def keys(findings):
+    return Counter(key_of(*pair) for pair in findings)
 
 
 @given(st.dictionaries(st.text(st.characters(exclude_categories=["Cs"])), entries, max_size=3))
@@ -47,38 +47,38 @@ def test_round_trip(tmp_path_factory, scripts):
 
 
 @given(entries, pairs)
-def test_it_never_grows(before, found):
-    after = shrink(before, keys(found))
+def test_it_never_grows(before, findings):
+    after = shrink(before, keys(findings))
     assert not counts_of(after) - counts_of(before)
-    assert shrink(after, keys(found)) == after
+    assert shrink(after, keys(findings)) == after
     assert {(entry.rule, entry.call) for entry in after} <= {(entry.rule, entry.call) for entry in before}
 
 
 @given(entries, pairs)
-def test_what_is_left_is_what_is_still_found(before, found):
-    after = shrink(before, keys(found))
-    assert counts_of(after) == counts_of(before) & keys(found)
-    assert counts_of(difference(before, after)) == counts_of(before) - keys(found)
+def test_what_is_left_is_what_is_still_found(before, findings):
+    after = shrink(before, keys(findings))
+    assert counts_of(after) == counts_of(before) & keys(findings)
+    assert counts_of(difference(before, after)) == counts_of(before) - keys(findings)
 
 
 @given(entries, pairs)
-def test_nothing_goes_that_may_not_go(before, found):
-    assert counts_of(shrink(before, keys(found), lambda entry: False)) == counts_of(before)
+def test_nothing_goes_that_may_not_go(before, findings):
+    assert counts_of(shrink(before, keys(findings), lambda entry: False)) == counts_of(before)
 
 
 @given(entries, st.lists(pairs, min_size=1, max_size=3))
 def test_after_an_update_nothing_is_new(before, runs):
-    made = [findings_of(made_report(*found)) for found in runs]
+    made = [findings_of(made_report(*findings)) for findings in runs]
     after = grown(shrink(before, most_of(made)), made)
     assert new_findings(made, after, "pessimistic").num_new == 0
     assert counts_of(after) == most_of(made)
 
 
 @given(pairs, st.randoms())
-def test_the_order_of_findings_does_not_matter(found, random):
-    mixed = random.sample(found, len(found))
-    assert counts_of(entries_of(found)) == counts_of(entries_of(mixed)) == keys(found)
-    assert baseline_to_bytes(Baseline({"a": entries_of(found)})) == baseline_to_bytes(
+def test_the_order_of_findings_does_not_matter(findings, random):
+    mixed = random.sample(findings, len(findings))
+    assert counts_of(entries_of(findings)) == counts_of(entries_of(mixed)) == keys(findings)
+    assert baseline_to_bytes(Baseline({"a": entries_of(findings)})) == baseline_to_bytes(
         Baseline({"a": entries_of(mixed)})
     )
 

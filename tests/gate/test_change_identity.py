@@ -81,12 +81,12 @@ def test_equal_lines_at_other_places_are_other_changes():
 
 def test_equal_lines_of_another_file_are_another_change():
     Path("unrelated.py").write_text(Path("helper.py").read_text())
-    found = set()
+    digests = set()
     for name in ("helper.py", "unrelated.py"):
         path = Path(name).resolve()
         texts = ChangedTexts("", {path: (path.read_bytes(), b"a = 2\n")})
-        found.add(identify(SCRIPT, None, (), texts).diff)
-    assert len(found) == 2
+        digests.add(identify(SCRIPT, None, (), texts).diff)
+    assert len(digests) == 2
 
 
 @pytest.mark.parametrize("file", ["helper.py", "package/inner.py", "package/other.py", "package/__init__.py"])
@@ -112,9 +112,9 @@ def test_a_module_that_only_the_changed_text_imports_belongs_to_it():
 
 def test_arguments_and_names_belong_to_the_text():
     Path("second.py").write_text(BEFORE)
-    found = {identity().base, identity(args=("--fast",)).base, identity(args=("--fast", "")).base,
+    identities = {identity().base, identity(args=("--fast",)).base, identity(args=("--fast", "")).base,
              identity(script=Path("second.py")).base}  # fmt: skip
-    assert len(found) == 4
+    assert len(identities) == 4
 
 
 def test_the_folder_does_not(tmp_path, monkeypatch):
@@ -139,8 +139,8 @@ def test_a_module_is_found_by_its_name():
 @pytest.mark.parametrize("text", [b"x = (\n", b"\xff\xfe", b"x = '\\d'\n", b"(" * 500 + b")" * 500, b"\0"])
 def test_texts_that_python_cannot_parse_are_compared_as_they_are(text, recwarn):
     path = SCRIPT.resolve()
-    found = {
+    digests = {
         identify(SCRIPT, None, (), ChangedTexts("", {path: (text, after)})).diff for after in (text, text + b"\n1")
     }
-    assert len(found) == 2
+    assert len(digests) == 2
     assert not list(recwarn)

@@ -128,6 +128,6 @@ def test_the_waits_of_another_consumer_do_not_count() -> None:
 def test_the_report_holds_them() -> None:
     from advisor.report.report_json import _verdict
 
-    found = _verdict(verdict_of(recorded(*[3_000] * 12))).gaps
-    assert found is not None and (found.steps, found.step_time_ms, found.wait_share) == (12, 4_000, 0.75)
+    gaps = _verdict(verdict_of(recorded(*[3_000] * 12))).gaps
+    assert gaps is not None and (gaps.steps, gaps.step_time_ms, gaps.wait_share) == (12, 4_000, 0.75)
     assert _verdict(verdict_of(recorded(), count=40)).gaps is None

@@ -59,5 +59,5 @@ def test_the_sentence_says_how_much_is_hidden():
     ],
 )
 def test_a_single_mark_is_a_step_if_it_contains_the_requests(requests, expected):
-    found = use_markers(find_steps(calls(requests)), [(100, 900)], calls(requests))
-    assert list(zip(found.start_ns.tolist(), found.end_ns.tolist(), strict=True)) == expected
+    steps = use_markers(find_steps(calls(requests)), [(100, 900)], calls(requests))
+    assert list(zip(steps.start_ns.tolist(), steps.end_ns.tolist(), strict=True)) == expected

@@ -32,7 +32,7 @@ def timeline_of(threads: list[list[tuple[int, int]]]) -> Timeline:
 
 def counted(moments: Moments) -> Counter[tuple[int, int]]:
     """(group, number of threads) -> nanoseconds."""
-    found: Counter[tuple[int, int]] = Counter()
+    duration_of: Counter[tuple[int, int]] = Counter()
     for block in moments:
         assert (block.duration_ns > 0).all()
         for group, present in block.presences.items():
@@ -40,13 +40,13 @@ def counted(moments: Moments) -> Counter[tuple[int, int]]:
             assert (np.diff(present.moments) > 0).all()
             assert present.moments[-1] < len(block.duration_ns)
             for threads, duration in zip(present.threads, block.duration_ns[present.moments], strict=True):
-                found[group, int(threads)] += int(duration)
-    return found
+                duration_of[group, int(threads)] += int(duration)
+    return duration_of
 
 
 def counted_by_hand(threads: list[list[tuple[int, int]]], bounds: list[int]) -> Counter[tuple[int, int]]:
     """The same, nanosecond by nanosecond; between the first and the last change."""
-    found: Counter[tuple[int, int]] = Counter()
+    calls_in: Counter[tuple[int, int]] = Counter()
     for time in range(60):
         if bisect_right(bounds, time) % 2:
             groups: list[int] = []
@@ -55,8 +55,8 @@ def counted_by_hand(threads: list[list[tuple[int, int]]], bounds: list[int]) -> 
                 activity = changes[last][1] if last >= 0 else -1
                 group = int(GROUPS.of_activity[activity]) if activity >= 0 else NO_GROUP
                 groups += [group, 3] if group in (0, 1) else [group]
-            found.update((group, number) for group, number in Counter(groups).items() if group != NO_GROUP)
-    return found
+            calls_in.update((group, number) for group, number in Counter(groups).items() if group != NO_GROUP)
+    return calls_in
 
 
 @given(

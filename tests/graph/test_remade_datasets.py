@@ -28,7 +28,7 @@ def epoch(number, rows="rows", function="f"):
 
 
 def recording(*epochs, consumers=None):
-    calls = tuple(call for each in epochs for call in each)
+    calls = tuple(call for epoch in epochs for call in epoch)
     consumers = consumers or (Consumer("c0", calls[-1].id, "for", site(9), iterators=len(epochs)),)
     return Recording("train.py", HOST, ScriptExit("stopped"), calls=calls, consumers=consumers)
 
@@ -73,6 +73,6 @@ def test_the_names_of_iterators_are_replaced_whole():
     }
     host = HostTrace("h", "p", (), (), facts)
     joined = join_remade(host, recording(epoch(0), epoch(1)))
-    names = [each.dataset_name for each in joined.iterators.values()]
+    names = [iterator.dataset_name for iterator in joined.iterators.values()]
     assert names == ["fused(tfadv_5,tfadv_7)", "tfadv_10", "inject/prefetch_tfadv_3"]
     assert join_remade(host, None) is host

@@ -20,9 +20,9 @@ def pipelines(name: str) -> tuple[Pipeline, ...]:
 
 @pytest.mark.parametrize("name", ["keras_fit", "interleave_map", "zip_filter", "mirrored"])
 def test_calls_are_ranked_and_their_columns_fit(name):
-    found = pipelines(name)
-    assert any(pipeline.slowest_calls for pipeline in found)
-    for pipeline in found:
+    all_pipelines = pipelines(name)
+    assert any(pipeline.slowest_calls for pipeline in all_pipelines)
+    for pipeline in all_pipelines:
         durations = [call.duration_ns for call in pipeline.slowest_calls]
         assert durations == sorted(durations, reverse=True)
         if durations:

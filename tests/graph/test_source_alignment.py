@@ -41,8 +41,8 @@ def test_real_captures_get_the_lines_that_were_recorded(name):
     recording = decode((folder / "recording.json").read_bytes(), Recording)
     recorded = dict(lines_of(analyse(read_trace(folder), recording, name)))
     aligned = align_source(analyse(read_trace(folder), None, name), DATA / "scripts" / f"{name}.py")
-    found = dict(lines_of(aligned))
-    aligned = {long_name: calls for long_name, calls in found.items() if calls}
+    of_operations = dict(lines_of(aligned))
+    aligned = {long_name: calls for long_name, calls in of_operations.items() if calls}
     assert aligned, "something is found in every one of them"
     for long_name, calls in aligned.items():
         if recorded.get(long_name):  # iterators that a library made have no call of the user's in the recording
@@ -301,12 +301,12 @@ LINES = {
 def test_interleave_forms_are_matched_in_real_captures(form):
     analysis = analyse(read_trace(FORMS / f"{form}.xplane.pb.gz"), None, form)
     aligned = align_source(analysis, FORMS / f"{form}.py")
-    found: dict[str, list[tuple[str, int]]] = {}
+    lines_of_nodes: dict[str, list[tuple[str, int]]] = {}
     for it in aligned.pipelines[0].iterators:
         lines = [(call.method, call.site.line) for call in it.calls]
         if lines:
-            found[it.name] = found.get(it.name, []) + lines
-    assert found == LINES[form]
+            lines_of_nodes[it.name] = lines_of_nodes.get(it.name, []) + lines
+    assert lines_of_nodes == LINES[form]
 
 
 def test_a_script_that_does_not_fit_leaves_the_inferred_calls(tmp_path):

@@ -32,12 +32,12 @@ def results(tmp_path_factory):
         check=False,
     )
     rows = [json.loads(line) for line in (folder / "results.jsonl").read_text("utf-8").splitlines()]
-    found = {row["name"]: row for row in rows}
-    for name, row in found.items():
+    rows_by_name = {row["name"]: row for row in rows}
+    for name, row in rows_by_name.items():
         report = folder / f"{name}.json"
         row["json"] = json.loads(report.read_text("utf-8")) if report.exists() else None
-    found["_runner"] = {"code": done.returncode, "err": done.stderr[-2000:]}
-    return found
+    rows_by_name["_runner"] = {"code": done.returncode, "err": done.stderr[-2000:]}
+    return rows_by_name
 
 
 def test_the_table_is_long_enough_and_was_run_to_its_end(results):

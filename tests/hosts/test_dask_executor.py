@@ -44,9 +44,9 @@ def two_workers(tmp_path_factory):
 def test_a_cluster_gives_the_same_report(tmp_path, two_workers):
     files = find_profiles(write_hosts(tmp_path, waits(40), **{"host-007": {"parallelism": 1}}))
     done = []
-    found = analyse_and_draw(files, None, "run", on_host=lambda *hosts: done.append(hosts), engine=two_workers.engine)
-    assert found == analyse_and_draw(files, None, "run")
-    assert found[0].hosts.stragglers and found[0].hosts.differences
+    report = analyse_and_draw(files, None, "run", on_host=lambda *hosts: done.append(hosts), engine=two_workers.engine)
+    assert report == analyse_and_draw(files, None, "run")
+    assert report[0].hosts.stragglers and report[0].hosts.differences
     assert done[-1] == (40, 40)
     assert len(done) < 40, "hosts were merged in groups by the workers"
 
@@ -106,9 +106,9 @@ def test_a_worker_that_is_killed_costs_nothing(tmp_path, two_workers):
             killed.append(done)
             two_workers.lose_a_worker()
 
-    found = analyse_and_draw(files, None, "run", on_host=kill_once, engine=two_workers.engine)
+    report = analyse_and_draw(files, None, "run", on_host=kill_once, engine=two_workers.engine)
     assert killed
-    assert found == analyse_and_draw(files, None, "run")
+    assert report == analyse_and_draw(files, None, "run")
 
 
 def test_without_the_scheduler_this_machine_goes_on(tmp_path):

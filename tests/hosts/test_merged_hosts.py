@@ -112,8 +112,8 @@ def test_left_right_and_balanced_trees(tmp_path):
     expected = analyse_all(paths)
     parts = leaves(paths)
     for tree in (merge_all, from_the_right, balanced):
-        found = assemble(tree(pickle.loads(pickle.dumps(parts))), None, "run")
-        assert without_detailed(found) == expected, tree
+        analysed = assemble(tree(pickle.loads(pickle.dumps(parts))), None, "run")
+        assert without_detailed(analysed) == expected, tree
 
 
 def from_the_right(parts: list[MergedHosts]) -> MergedHosts:
@@ -140,18 +140,18 @@ def test_with_few_hosts_in_full_the_rest_of_the_report_is_the_same(tmp_path_fact
         assert len(merged.details) <= 4
         if not merged.rows:
             return
-        found = assemble(merged, None, "run")
+        analysed = assemble(merged, None, "run")
     expected = analyse_all(paths)
-    assert found.verdict == expected.verdict
-    assert found.main == expected.main
-    assert found.warnings == expected.warnings
-    assert without_detailed(found).hosts == expected.hosts
-    assert found.device == expected.device
-    assert [p for p in expected.pipelines if p in found.pipelines] == list(found.pipelines), "with the same ids"
+    assert analysed.verdict == expected.verdict
+    assert analysed.main == expected.main
+    assert analysed.warnings == expected.warnings
+    assert without_detailed(analysed).hosts == expected.hosts
+    assert analysed.device == expected.device
+    assert [p for p in expected.pipelines if p in analysed.pipelines] == list(analysed.pipelines), "with the same ids"
     if expected.statistics is not None:
-        assert found.statistics.overview == expected.statistics.overview
-        assert found.statistics.ops == expected.statistics.ops
-        assert found.statistics.kernels == expected.statistics.kernels
+        assert analysed.statistics.overview == expected.statistics.overview
+        assert analysed.statistics.ops == expected.statistics.ops
+        assert analysed.statistics.kernels == expected.statistics.kernels
 
 
 @settings(max_examples=examples(10))

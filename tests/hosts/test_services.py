@@ -21,9 +21,9 @@ NAMES = {0: "trainer", 1: "worker"}
 @pytest.fixture(scope="module")
 def pipelines() -> tuple[Pipeline, Pipeline]:
     """Those of the trainer and of the worker."""
-    found = analyse_path(SERVICE, None, "run").pipelines
-    consumer = next(p for p in found if any(base_type(it.name) == "DataService" for it in p.iterators))
-    return consumer, next(p for p in found if p.serves_elements)
+    pipelines = analyse_path(SERVICE, None, "run").pipelines
+    consumer = next(p for p in pipelines if any(base_type(it.name) == "DataService" for it in p.iterators))
+    return consumer, next(p for p in pipelines if p.serves_elements)
 
 
 def waiting(pipeline: Pipeline, share: float) -> Pipeline:
@@ -40,7 +40,7 @@ def blamed(pipeline: Pipeline, share: float) -> Pipeline:
     return replace(pipeline, iterators=tuple(map(with_share, pipeline.iterators)))
 
 
-def found(consumer: Pipeline, *workers: Pipeline):
+def limit_of(consumer: Pipeline, *workers: Pipeline):
     services = services_of(0, [consumer])
     for worker in workers:
         services = services.plus(services_of(1, [worker]))
@@ -49,25 +49,25 @@ def found(consumer: Pipeline, *workers: Pipeline):
 
 def test_a_trainer_that_does_not_wait_is_the_limit(pipelines):
     consumer, worker = pipelines
-    limit = found(waiting(consumer, 0.02), waiting(worker, 0.9))
+    limit = limit_of(waiting(consumer, 0.02), waiting(worker, 0.9))
     assert limit.side == "trainer" and "2 % of a step" in limit.sentence
 
 
 def test_a_trainer_that_prepares_the_elements_itself_is_the_limit(pipelines):
     consumer, worker = pipelines
-    limit = found(blamed(waiting(consumer, 0.6), 0.1), waiting(worker, 0.9))
+    limit = limit_of(blamed(waiting(consumer, 0.6), 0.1), waiting(worker, 0.9))
     assert limit.side == "trainer" and "before" in limit.sentence
 
 
 def test_workers_whose_elements_are_not_fetched_show_a_slow_client(pipelines):
     consumer, worker = pipelines
-    limit = found(blamed(waiting(consumer, 0.6), 0.9), waiting(worker, 0.2), waiting(worker, 0.3))
+    limit = limit_of(blamed(waiting(consumer, 0.6), 0.9), waiting(worker, 0.2), waiting(worker, 0.3))
     assert limit.side == "client" and "only 25 % of the time" in limit.sentence
 
 
 def test_busy_workers_are_the_limit(pipelines):
     consumer, worker = pipelines
-    limit = found(blamed(waiting(consumer, 0.6), 0.9), waiting(worker, 0.97))
+    limit = limit_of(blamed(waiting(consumer, 0.6), 0.9), waiting(worker, 0.97))
     assert limit.side == "workers" and "most of whose time goes to MapAndBatch" in limit.sentence
 
 
@@ -80,15 +80,15 @@ def reading(worker: Pipeline, refill_share: float, name: str = "TFRecord") -> Pi
 
 def test_readers_that_wait_in_few_calls_wait_for_their_storage(pipelines):
     consumer, worker = pipelines
-    limit = found(blamed(waiting(consumer, 0.6), 0.9), waiting(reading(worker, 0.8), 0.97))
+    limit = limit_of(blamed(waiting(consumer, 0.6), 0.9), waiting(reading(worker, 0.8), 0.97))
     assert limit.side == "storage" and "TFRecord" in limit.sentence
 
 
 def test_readers_whose_calls_take_equally_long_may_also_unpack(pipelines):
     consumer, worker = pipelines
-    limit = found(blamed(waiting(consumer, 0.6), 0.9), waiting(reading(worker, 0.2), 0.97))
+    limit = limit_of(blamed(waiting(consumer, 0.6), 0.9), waiting(reading(worker, 0.2), 0.97))
     assert limit.side == "workers" and "does not tell whether it unpacks records or waits" in limit.sentence
-    limit = found(blamed(waiting(consumer, 0.6), 0.9), waiting(reading(worker, 0.8, "Sleep"), 0.97))
+    limit = limit_of(blamed(waiting(consumer, 0.6), 0.9), waiting(reading(worker, 0.8, "Sleep"), 0.97))
     assert limit.side == "workers" and "reads files" not in limit.sentence
 
 
@@ -98,7 +98,7 @@ def test_functions_read_files_if_most_of_their_time_goes_to_it(pipelines, read_m
     slowest = worker.iterator(worker.bottleneck.iterator_id)
     ops = (OpCost("ReadFile", 9, read_ms * 1_000_000), OpCost("DecodeJpeg", 9, (100 - read_ms) * 1_000_000))
     iterators = tuple(replace(it, ops=ops) if it is slowest else it for it in worker.iterators)
-    limit = found(blamed(waiting(consumer, 0.6), 0.9), waiting(replace(worker, iterators=iterators), 0.97))
+    limit = limit_of(blamed(waiting(consumer, 0.6), 0.9), waiting(replace(worker, iterators=iterators), 0.97))
     assert limit.side == side
 
 
@@ -124,7 +124,7 @@ FILES, RECORDS = ("TensorSlice", "Interleave"), ("TFRecord", "Interleave")
 def test_the_order_in_which_inputs_ran_first_makes_no_other_pipeline(pipelines):
     one, other = tree(*ROOT, FILES, RECORDS), tree(*ROOT, RECORDS, FILES)
     assert chain_of(one) == chain_of(other)
-    assert found(blamed(waiting(pipelines[0], 0.6), 0.9), one, other).side == "workers"
+    assert limit_of(blamed(waiting(pipelines[0], 0.6), 0.9), one, other).side == "workers"
     trainers = [differences_of(place, replace(p, serves_elements=False)) for place, p in enumerate((one, other))]
     assert not difference_sentences(trainers[0].plus(trainers[1]), NAMES)
 
@@ -132,18 +132,18 @@ def test_the_order_in_which_inputs_ran_first_makes_no_other_pipeline(pipelines):
 def test_a_worker_whose_inputs_did_not_run_in_its_window_runs_the_same_pipeline(pipelines):
     consumer = blamed(waiting(pipelines[0], 0.6), 0.9)
     whole, part = tree(*ROOT, FILES, RECORDS), tree(*ROOT, RECORDS)
-    assert found(consumer, whole, part).side == found(consumer, part, whole).side == "workers"
+    assert limit_of(consumer, whole, part).side == limit_of(consumer, part, whole).side == "workers"
     services = services_of(0, [consumer]).plus(services_of(1, [part])).plus(services_of(2, [whole]))
     assert "TFRecord -> TensorSlice -> Interleave" in service_sentences(services, NAMES, ["worker"])[0]
     for different in (
         tree(("Root", None), ("Batch", "Root"), ("TFRecord", "Batch")),
         tree(*ROOT, ("Range", "Interleave")),
     ):
-        assert found(consumer, whole, different) is None
+        assert limit_of(consumer, whole, different) is None
 
 
 def test_nothing_is_said_without_both_sides(pipelines):
     consumer, worker = pipelines
-    assert found(consumer) is None
+    assert limit_of(consumer) is None
     assert service_bottleneck(services_of(1, [worker]), NAMES) is None
     assert service_bottleneck(Services(), NAMES) is None

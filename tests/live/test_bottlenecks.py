@@ -21,9 +21,9 @@ def watched(*windows, seconds=100):
     for second in range(seconds):
         run.add(sample(second, consumer(10 * second + 10, 10, 10.0, 7.0)))
     began = []
-    for each, found in windows:
+    for each, bottleneck in windows:
         run.bottlenecks.count(each)
-        began.append(run.bottlenecks.add(each, found))
+        began.append(run.bottlenecks.add(each, bottleneck))
     return run, began
 
 
@@ -60,7 +60,7 @@ def test_consumers_have_bottlenecks_of_their_own():
         (window(30, 300, 320), finding(LOAD)),
     )
     assert [stretch is not None for stretch in began] == [True, True, False]
-    assert [(each.consumer_id, each.windows) for each in run.bottlenecks.stretches] == [("c2", 1), ("c1", 2)]
+    assert [(stretch.consumer_id, stretch.windows) for stretch in run.bottlenecks.stretches] == [("c2", 1), ("c1", 2)]
     assert run.bottlenecks.current.finding.bottleneck == LOAD
 
 
@@ -130,7 +130,7 @@ def test_memory_is_bounded():
 
 
 @pytest.mark.parametrize(
-    ("found", "text"),
+    ("bottleneck", "text"),
     [
         (finding(), f"50 steps, 10 ms per step, 70 % of it waiting for input, bottleneck {LOAD} (90 % of the wait)"),
         (finding(wait_share=0.01), "50 steps, 10 ms per step, 1 % of it waiting for input"),
@@ -141,8 +141,8 @@ def test_memory_is_bounded():
         ),
     ],
 )
-def test_one_window_as_a_line(found, text):
-    assert describe_finding(found) == text
+def test_one_window_as_a_line(bottleneck, text):
+    assert describe_finding(bottleneck) == text
 
 
 def test_time_inside_windows_is_a_share_of_the_run():

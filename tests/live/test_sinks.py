@@ -55,7 +55,7 @@ def test_json_lines_hold_what_was_noticed(tmp_path):
     with Sinks([JsonLines(tmp_path / "live.jsonl")]) as sinks:
         sinks.write(SAMPLE, [SLOW, bottleneck("train.py:3 .map(load)")])
     first, slow, stretch = map(json.loads, (tmp_path / "live.jsonl").read_text().splitlines())
-    assert [each["type"] for each in (first, slow, stretch)] == ["LiveSample", "SlowPeriod", "BottleneckStretch"]
+    assert [message["type"] for message in (first, slow, stretch)] == ["LiveSample", "SlowPeriod", "BottleneckStretch"]
     assert (slow["after_step"], slow["first_step"], slow["last_step"]) == (40, 80, None)
     assert stretch["finding"]["bottleneck"] == "train.py:3 .map(load)"
 
@@ -112,7 +112,7 @@ def test_the_prometheus_page_is_read_by_prometheus_own_parser():
         sinks.write(UNKNOWN, ())
         with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.port}/metrics", timeout=10) as page:
             text = page.read().decode()
-    values = {each.name: each.samples for each in text_string_to_metric_families(text)}
+    values = {family.name: family.samples for family in text_string_to_metric_families(text)}
     (steps,) = values["tfdata_advisor_steps"]
     assert (steps.labels, steps.value) == ({"consumer": "train.py:7", "kind": "for"}, 80)
     assert values["tfdata_advisor_step_seconds"][0].value == pytest.approx(0.01)
@@ -128,7 +128,7 @@ def test_prometheus_counts_slow_periods_and_shows_only_the_latest_bottleneck():
     def page():
         with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.port}/metrics", timeout=10) as answer:
             text = answer.read().decode()
-        return {each.name: each.samples for each in text_string_to_metric_families(text)}
+        return {family.name: family.samples for family in text_string_to_metric_families(text)}
 
     with Sinks([endpoint]) as sinks:
         sinks.write(SAMPLE, ())
@@ -275,7 +275,7 @@ def test_sinks_by_name(tmp_path):
     own = Slow()
     own.go.set()
     named = check_sinks([f"jsonl:{tmp_path}/a", f"csv:{tmp_path}/b", "prometheus:0", own])
-    with Sinks([open_sink(each, is_continued=False) for each in named]) as sinks:
+    with Sinks([open_sink(metric, is_continued=False) for metric in named]) as sinks:
         sinks.write(SAMPLE, ())
     assert sinks.warnings == []
     assert own.written == [SAMPLE]

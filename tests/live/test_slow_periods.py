@@ -81,7 +81,7 @@ def test_steps_that_vary_need_a_larger_change():
     st.floats(1.5, 20),
 )
 def test_every_change_by_half_is_found_and_dated_right(before, after, factor):
-    periods, reported = fed([10 * each for each in before] + [10 * factor * each for each in after])
+    periods, reported = fed([10 * length_ms for length_ms in before] + [10 * factor * length_ms for length_ms in after])
     (period,) = periods
     assert period.after_step < len(before) * 50 < period.first_step
     assert period.slowdown == pytest.approx(factor, rel=0.07)
@@ -91,4 +91,4 @@ def test_every_change_by_half_is_found_and_dated_right(before, after, factor):
 @settings(max_examples=examples(200))
 @given(st.lists(st.floats(1, MIN_SLOWDOWN.value - 0.001), min_size=1, max_size=100))
 def test_changes_below_the_smallest_are_never_reported(lengths):
-    assert fed([10 * each for each in lengths]) == ([], [])
+    assert fed([10 * length_ms for length_ms in lengths]) == ([], [])

@@ -21,8 +21,8 @@ other = consumer(5, 5, 1.0, consumer_id="c2", is_main=False)
 first = sample(1, consumer(40, 40, 10.0, 5.0, buffered=3.0, buffer_size=4.0), other)
 second = sample(2, consumer(80, 40, 10.0, 2.5))
 def passed_on(sink):
-    for each in (first, second):
-        sink.write(each, ())
+    for new_sample in (first, second):
+        sink.write(new_sample, ())
     sink.close()
 """
 
@@ -62,7 +62,7 @@ def test_a_run_of_its_own_in_mlflow(tmp_path, mlflow):
         (run,) = client.search_runs([client.get_experiment_by_name("mine").experiment_id])
         assert run.info.run_name == "input pipeline of train.py" and run.info.status == "FINISHED"
         history = client.get_metric_history(run.info.run_id, "input_pipeline/input_wait_share")
-        assert [(each.step, each.value) for each in history] == [(40, 0.5), (80, 0.25)], history
+        assert [(metric.step, metric.value) for metric in history] == [(40, 0.5), (80, 0.25)], history
         assert client.get_metric_history(run.info.run_id, "input_pipeline/step_time_ms")[0].value == 10.0
         """,
         MLFLOW_EXPERIMENT_NAME="mine",
@@ -133,10 +133,10 @@ def rows(folder):
     from wandb.proto.wandb_internal_pb2 import Record
 
     (path,) = (folder / "wandb").glob("offline-run-*/*.wandb")
-    found = [Record.FromString(data) for data in records(path.read_bytes())]
+    stored = [Record.FromString(data) for data in records(path.read_bytes())]
     return [
         {item.key or "/".join(item.nested_key): json.loads(item.value_json) for item in record.history.item}
-        for record in found
+        for record in stored
         if record.HasField("history")
     ]
 
@@ -186,6 +186,6 @@ def test_the_programs_own_run_in_wandb_keeps_its_steps_and_none_is_started(tmp_p
         """,
         WANDB_MODE="offline",
     )
-    found = rows(tmp_path)
-    assert [(row["loss"], row["_step"]) for row in found if "loss" in row] == [(3.0, 7), (2.0, 8)]
-    assert any("input_pipeline/input_wait_share" in row for row in found)
+    logged = rows(tmp_path)
+    assert [(row["loss"], row["_step"]) for row in logged if "loss" in row] == [(3.0, 7), (2.0, 8)]
+    assert any("input_pipeline/input_wait_share" in row for row in logged)

@@ -13,8 +13,8 @@ from tests.live.samples import S, consumer, sample
 
 def watched(*samples):
     run = WatchedRun()
-    for each in samples:
-        run.add(each)
+    for new_sample in samples:
+        run.add(new_sample)
     return run
 
 
@@ -82,7 +82,7 @@ def test_a_slow_period_is_told_with_its_steps_and_its_reason():
     samples = [sample(n, consumer(50 * (n + 1), 50, 10.0, 1.0)) for n in range(20)]
     samples += [sample(20 + n, consumer(1000 + 50 * (n + 1), 50, 25.0, 15.5, passes=3)) for n in range(4)]
     run = watched(*samples)
-    (text,) = [each for each in summary(run) if each.startswith("Between")]
+    (text,) = [line for line in summary(run) if line.startswith("Between")]
     assert text.startswith("Between steps 950 and 1,050 (epoch 3, ")
     assert "a step became 2.5x as long: 25 ms instead of 10 ms; most of it is waiting for input (15.5 ms" in text
     assert "a step became 2.5x" in shown(run)

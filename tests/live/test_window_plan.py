@@ -23,12 +23,12 @@ def slow(is_over=False, wait_ns=(5.0 * MS, 25.0 * MS), consumer_id="c1"):
 
 def due(plan, seconds):
     """The seconds at which a window is asked for, each of which comes at once and costs 2.5 s."""
-    found = []
+    opened = []
     for second in seconds:
         if plan.is_due(at(second)):
-            found.append(second)
+            opened.append(second)
             plan.done(window(second, 0, 0))
-    return found
+    return opened
 
 
 def test_windows_come_at_their_interval():
@@ -47,12 +47,12 @@ def test_a_slow_period_has_one_window_at_once():
 
 
 def test_slow_periods_in_a_row_do_not_mean_windows_in_a_row():
-    plan, found = WindowPlan(None), []
+    plan, opened = WindowPlan(None), []
     for second in range(600):
         if second % 20 == 0:
             plan.note(slow())
-        found += due(plan, [second])
-    assert found == [0, 183, 366, 549]
+        opened += due(plan, [second])
+    assert opened == [0, 183, 366, 549]
 
 
 @pytest.mark.parametrize("wait_ns", [(None, None), (None, 25.0 * MS), (5.0 * MS, None)])

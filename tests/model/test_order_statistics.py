@@ -21,8 +21,8 @@ def test_interval_holds_the_median_95_times_in_100():
     draw = random.Random(1)
     hits = 0
     for _ in range(2000):
-        found = median_interval([draw.expovariate(1.0) for _ in range(9)])  # skewed: no normal interval would do
-        hits += found.low <= 0.6931 <= found.high
+        interval = median_interval([draw.expovariate(1.0) for _ in range(9)])  # skewed: no normal interval would do
+        hits += interval.low <= 0.6931 <= interval.high
     assert hits / 2000 >= 0.95
 
 

@@ -97,9 +97,9 @@ def test_a_clear_gain_takes_few_pairs_and_a_small_one_is_found_too():
     def steady(draw):
         return np.exp(draw.normal(0, 0.02, (MAX_PAIRS, 2)))
 
-    found = {speedup: simulated(steady, speedup) for speedup in (1.1, 1.3, 2.0)}
-    shares = {speedup: sum(one.speedup.low > 1 for one, _ in runs) / RUNS for speedup, runs in found.items()}
-    pairs = {speedup: float(np.mean([count for _, count in runs])) for speedup, runs in found.items()}
+    runs_at = {speedup: simulated(steady, speedup) for speedup in (1.1, 1.3, 2.0)}
+    shares = {speedup: sum(one.speedup.low > 1 for one, _ in runs) / RUNS for speedup, runs in runs_at.items()}
+    pairs = {speedup: float(np.mean([count for _, count in runs])) for speedup, runs in runs_at.items()}
     assert shares[1.1] > 0.9 and shares[1.3] > 0.99 and shares[2.0] > 0.99
     assert pairs[2.0] < 3.2 and pairs[1.3] < 4.2
 
@@ -180,10 +180,10 @@ def test_who_asks_whether_two_scripts_are_the_same_gets_more_pairs():
 
 def test_intervals_are_those_of_students_t_on_the_log_scale():
     # log ratios 1, 2, 3: mean 2, standard deviation 1; the quantile of t with 2 degrees of freedom at 0.975 is 4.3027
-    found = interval_at([math.e, math.e**2, math.e**3], 0.025)
-    assert found.value == pytest.approx(math.e**2)
-    assert math.log(found.low) == pytest.approx(2 - 4.3027 / math.sqrt(3), abs=1e-4)
-    assert math.log(found.high) == pytest.approx(2 + 4.3027 / math.sqrt(3), abs=1e-4)
+    interval = interval_at([math.e, math.e**2, math.e**3], 0.025)
+    assert interval.value == pytest.approx(math.e**2)
+    assert math.log(interval.low) == pytest.approx(2 - 4.3027 / math.sqrt(3), abs=1e-4)
+    assert math.log(interval.high) == pytest.approx(2 + 4.3027 / math.sqrt(3), abs=1e-4)
 
 
 def test_all_looks_together_miss_as_often_as_the_documentation_says():

@@ -25,15 +25,15 @@ SAME = ServiceMeasurement(is_same=True, comparison="The same.")
 
 
 def test_equal_elements_remove_a_doubt_about_the_source():
-    found = decided(UNSURE, SAME)
-    assert found.verdict == MOVABLE and not found.objections
+    decision = decided(UNSURE, SAME)
+    assert decision.verdict == MOVABLE and not decision.objections
 
 
 def test_equal_elements_do_not_remove_a_doubt_about_state():
     stateful = dataclasses.replace(UNSURE, objections=(DOUBT, dataclasses.replace(DOUBT, cause=STATE)))
-    found = decided(stateful, SAME)
-    assert found.verdict == UNDECIDED
-    assert [objection.cause for objection in found.objections] == [STATE]
+    decision = decided(stateful, SAME)
+    assert decision.verdict == UNDECIDED
+    assert [objection.cause for objection in decision.objections] == [STATE]
 
 
 def test_without_a_comparison_a_doubt_remains():
@@ -41,17 +41,17 @@ def test_without_a_comparison_a_doubt_remains():
 
 
 def test_other_elements_are_a_refusal():
-    found = decided(
+    decision = decided(
         Movability(MOVABLE, "", "c2", "batch"), ServiceMeasurement(is_same=False, comparison="20 instead of 10.")
     )
-    assert found.verdict == REFUSED and "20 instead of 10" in found.sentence
+    assert decision.verdict == REFUSED and "20 instead of 10" in decision.sentence
 
 
 def test_an_error_of_a_worker_is_a_refusal():
     objection = Objection(REFUSED, PYTHON, "map", "fails on a worker process: Could not find callback")
-    found = decided(Movability(MOVABLE, "", "c2", "map"), ServiceMeasurement(objection=objection))
-    assert found.verdict == REFUSED and found.objections[0] is objection
-    assert "Could not find callback" in found.sentence
+    decision = decided(Movability(MOVABLE, "", "c2", "map"), ServiceMeasurement(objection=objection))
+    assert decision.verdict == REFUSED and decision.objections[0] is objection
+    assert "Could not find callback" in decision.sentence
 
 
 def test_the_source_is_changed_only_if_that_helps_and_is_certain():

@@ -41,13 +41,13 @@ def objects(deployment: Deployment) -> list[dict]:
 
 
 def of_kind(deployment: Deployment, kind: str, name: str) -> dict:
-    return next(each for each in objects(deployment) if (each["kind"], each["metadata"]["name"]) == (kind, name))
+    return next(item for item in objects(deployment) if (item["kind"], item["metadata"]["name"]) == (kind, name))
 
 
 @pytest.mark.parametrize("version", KUBERNETES)
 def test_kubernetes_objects_are_valid(deployment, version):
-    for each in objects(deployment):
-        kubernetes_validate.validate(each, version, strict=True)
+    for kubernetes_object in objects(deployment):
+        kubernetes_validate.validate(kubernetes_object, version, strict=True)
 
 
 def test_the_schema_notices_an_invalid_object():
@@ -146,9 +146,14 @@ def analysed(version: str, *names: str):
 
 def test_the_deployment_follows_the_run():
     sizing = Sizing("workers", "", workers=4, worker_cores=8)
-    found = deployment_of(analysed("2.20.0", "/data/a.tfrecord", "/data/b.tfrecord"), sizing)
-    assert (found.tensorflow, found.python, found.workers, found.worker_cores) == ("2.20.0", "3.12", 4, 8)
-    assert found.data_folder == "/data"
+    deployment = deployment_of(analysed("2.20.0", "/data/a.tfrecord", "/data/b.tfrecord"), sizing)
+    assert (deployment.tensorflow, deployment.python, deployment.workers, deployment.worker_cores) == (
+        "2.20.0",
+        "3.12",
+        4,
+        8,
+    )
+    assert deployment.data_folder == "/data"
 
 
 @pytest.mark.parametrize("version", ["", "2.22.0-dev20260101", "2.20"])

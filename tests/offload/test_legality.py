@@ -51,12 +51,12 @@ def with_call(analysis: Analysis, method: str, /, **changes) -> Analysis:
     by_id = {call.id: call for call in calls}
     pipelines = tuple(
         dataclasses.replace(
-            each,
+            pipeline,
             iterators=tuple(
-                dataclasses.replace(it, calls=tuple(by_id[call.id] for call in it.calls)) for it in each.iterators
+                dataclasses.replace(it, calls=tuple(by_id[call.id] for call in it.calls)) for it in pipeline.iterators
             ),
         )
-        for each in analysis.pipelines
+        for pipeline in analysis.pipelines
     )
     return dataclasses.replace(analysis, calls=calls, pipelines=pipelines)
 
@@ -83,28 +83,28 @@ def first(movability: Movability) -> tuple[str, str]:
 
 
 def test_a_stateless_pipeline_moves_as_a_whole():
-    found = judged(source(), map_("decode", ms=5), batch(32), prefetch())
-    assert found.verdict == MOVABLE
-    assert found.after_method == "batch"
-    assert found.after_site is not None and found.after_site.line > 0
-    assert found.moved_share == pytest.approx(1, abs=0.05)
-    assert not found.objections
-    assert found.sentence.startswith("It can move up to batch (line ")
+    movability = judged(source(), map_("decode", ms=5), batch(32), prefetch())
+    assert movability.verdict == MOVABLE
+    assert movability.after_method == "batch"
+    assert movability.after_site is not None and movability.after_site.line > 0
+    assert movability.moved_share == pytest.approx(1, abs=0.05)
+    assert not movability.objections
+    assert movability.sentence.startswith("It can move up to batch (line ")
 
 
 def test_a_final_prefetch_stays_and_none_is_added():
-    found = judged(source(), map_("decode", ms=5), batch(32), prefetch())
-    assert not [edit for edit in found.edits if isinstance(edit, InsertAfter)]
+    movability = judged(source(), map_("decode", ms=5), batch(32), prefetch())
+    assert not [edit for edit in movability.edits if isinstance(edit, InsertAfter)]
 
 
 def test_without_a_prefetch_one_is_added_after_distribute():
-    found = judged(source(), map_("decode", ms=5), batch(32))
-    assert [edit.method for edit in found.edits if isinstance(edit, InsertAfter)] == ["prefetch"]
+    movability = judged(source(), map_("decode", ms=5), batch(32))
+    assert [edit.method for edit in movability.edits if isinstance(edit, InsertAfter)] == ["prefetch"]
 
 
 def test_elements_one_by_one_are_named():
-    found = judged(source(), map_("decode", ms=5), prefetch())
-    assert any("one by one" in repair.text and not repair.edits for repair in found.repairs)
+    movability = judged(source(), map_("decode", ms=5), prefetch())
+    assert any("one by one" in repair.text and not repair.edits for repair in movability.repairs)
 
 
 @pytest.mark.parametrize(
@@ -123,12 +123,12 @@ def test_elements_one_by_one_are_named():
     ids=["generator", "py_function", "mutable table", "assigns", "writes", "summary", "cache file", "take", "shard"],
 )  # fmt: skip
 def test_refused_with_line_and_cause(stages, cause, method):
-    found = judged(*stages)
-    assert found.verdict == REFUSED
-    objection = next(each for each in found.objections if each.cause == cause)
+    movability = judged(*stages)
+    assert movability.verdict == REFUSED
+    objection = next(objection for objection in movability.objections if objection.cause == cause)
     assert (objection.verdict, objection.method) == (REFUSED, method)
-    assert objection.site is not None and f"(line {objection.site.line})" in found.sentence
-    assert not found.after_id and not found.edits
+    assert objection.site is not None and f"(line {objection.site.line})" in movability.sentence
+    assert not movability.after_id and not movability.edits
 
 
 @pytest.mark.parametrize(
@@ -141,19 +141,19 @@ def test_refused_with_line_and_cause(stages, cause, method):
     ids=["unknown op", "random source", "variable that was not watched"],
 )
 def test_what_is_on_no_list_is_undecided(stages, cause):
-    found = judged(*stages)
-    assert found.verdict == UNDECIDED
-    assert first(found) == (UNDECIDED, cause)
-    assert found.after_method == "batch" and "undecided" in found.sentence
+    movability = judged(*stages)
+    assert movability.verdict == UNDECIDED
+    assert first(movability) == (UNDECIDED, cause)
+    assert movability.after_method == "batch" and "undecided" in movability.sentence
 
 
 def test_python_inside_an_interleave_is_named_at_the_line_of_the_script():
-    found = judged(
+    movability = judged(
         source("ListFiles", shuffle=False), interleave(source(), map_("decode", ms=5, python=True)), batch(32)
     )
-    assert found.verdict == REFUSED
-    assert first(found) == (REFUSED, PYTHON)
-    assert found.objections[0].site is not None
+    assert movability.verdict == REFUSED
+    assert first(movability) == (REFUSED, PYTHON)
+    assert movability.objections[0].site is not None
 
 
 @pytest.mark.parametrize(
@@ -168,44 +168,44 @@ def test_python_inside_an_interleave_is_named_at_the_line_of_the_script():
 )
 def test_a_sequential_interleave_of_shuffled_files_becomes_parallel(stages, is_repaired):
     """Every worker would read all files otherwise."""
-    found = judged(*stages, batch(32), prefetch())
-    edits = [edit for edit in found.edits if isinstance(edit, SetArgument)]
+    movability = judged(*stages, batch(32), prefetch())
+    edits = [edit for edit in movability.edits if isinstance(edit, SetArgument)]
     assert [edit.name for edit in edits] == ["num_parallel_calls"] * is_repaired
-    assert edits_before(found) == tuple(edits)
+    assert edits_before(movability) == tuple(edits)
 
 
 def test_a_take_before_the_work_that_divides_into_batches_moves_behind_them():
-    found = judged(source(), map_("decode", ms=5), take(320), batch(32), prefetch())
-    moved = next(edit for edit in found.edits if isinstance(edit, MoveAfter))
-    assert found.verdict == MOVABLE and found.after_method == "batch"
-    assert moved.after_id == found.after_id
-    assert [edit.value for edit in found.edits if isinstance(edit, SetArgument)] == [10]
-    assert any("`take` counts" in condition for condition in found.conditions)
+    movability = judged(source(), map_("decode", ms=5), take(320), batch(32), prefetch())
+    moved = next(edit for edit in movability.edits if isinstance(edit, MoveAfter))
+    assert movability.verdict == MOVABLE and movability.after_method == "batch"
+    assert moved.after_id == movability.after_id
+    assert [edit.value for edit in movability.edits if isinstance(edit, SetArgument)] == [10]
+    assert any("`take` counts" in condition for condition in movability.conditions)
 
 
 def test_a_take_that_leaves_a_partial_batch_stays_where_it_is():
-    found = judged(source(), map_("decode", ms=5), take(321), batch(32), prefetch())
-    assert found.verdict == MOVABLE and found.after_method == "map"
-    assert not any(isinstance(edit, MoveAfter) for edit in found.edits)
+    movability = judged(source(), map_("decode", ms=5), take(321), batch(32), prefetch())
+    assert movability.verdict == MOVABLE and movability.after_method == "map"
+    assert not any(isinstance(edit, MoveAfter) for edit in movability.edits)
 
 
 def test_a_take_at_the_end_follows_distribute():
-    found = judged(source(), map_("decode", ms=5), batch(32), take(10), prefetch())
-    assert found.verdict == MOVABLE and found.after_method == "batch"
+    movability = judged(source(), map_("decode", ms=5), batch(32), take(10), prefetch())
+    assert movability.verdict == MOVABLE and movability.after_method == "batch"
 
 
 def test_nothing_moves_if_the_work_is_after_the_obstacle():
-    found = judged(source(), map_("parse", ms=0.1), take(100), map_("decode", ms=5), batch(32))
-    assert found.verdict == REFUSED
-    assert "of the work is before it" in found.sentence
+    movability = judged(source(), map_("parse", ms=0.1), take(100), map_("decode", ms=5), batch(32))
+    assert movability.verdict == REFUSED
+    assert "of the work is before it" in movability.sentence
 
 
 def test_drop_remainder_stays_in_the_training_unless_the_data_is_endless():
     plain = simulated(source(), map_("decode", ms=5), batch(32))
     dropping = {"arguments": {"batch_size": 32, "drop_remainder": True}}
-    found = judge(with_call(plain, "batch", **dropping))
-    assert (found.verdict, found.after_method) == (MOVABLE, "map")
-    assert any("batch (line 5) stays in the training" in condition for condition in found.conditions)
+    movability = judge(with_call(plain, "batch", **dropping))
+    assert (movability.verdict, movability.after_method) == (MOVABLE, "map")
+    assert any("batch (line 5) stays in the training" in condition for condition in movability.conditions)
     endless = simulated(source(), repeat(), map_("decode", ms=5), batch(32))
     assert judge(with_call(endless, "batch", **dropping)).verdict == MOVABLE
 
@@ -218,8 +218,8 @@ def test_partial_batches_are_a_condition_and_disappear_if_the_data_is_endless():
 
 
 def test_with_all_data_on_every_worker_counting_is_fine():
-    found = judged(source(), take(100), map_("decode", ms=5), repeat(), batch(32), policy=OFF)
-    assert found.verdict == MOVABLE and "--sharding off" in found.sentence
+    movability = judged(source(), take(100), map_("decode", ms=5), repeat(), batch(32), policy=OFF)
+    assert movability.verdict == MOVABLE and "--sharding off" in movability.sentence
 
 
 def test_seeded_random_numbers_repeat_on_each_worker_and_unseeded_ones_do_not():
@@ -234,11 +234,11 @@ def test_seeded_random_numbers_repeat_on_each_worker_and_unseeded_ones_do_not():
 def test_a_generator_draws_the_same_numbers_on_each_worker(op: str, change: StateChange | None) -> None:
     """With a seed or without one. Its state is a variable that every draw changes, which is not the cause."""
     drawing = facts(op, random_ops=(op,), resources=(CapturedResource("variable", "noise._state_var", "s1"),))
-    found = with_function(
+    movability = with_function(
         drawing, ObservedState("s1", "variable", "noise._state_var", ("c1",), epochs=3, change=change)
     )
-    assert first(found) == (REFUSED, RANDOM)
-    assert "generator (`noise`)" in found.objections[0].reason and "the same numbers" in found.sentence
+    assert first(movability) == (REFUSED, RANDOM)
+    assert "generator (`noise`)" in movability.objections[0].reason and "the same numbers" in movability.sentence
 
 
 TABLE = CapturedResource("static table", "words")
@@ -252,16 +252,16 @@ def test_a_static_table_travels():
 def test_a_variable_moves_only_if_it_was_seen_constant():
     reading = facts("ReadVariableOp", resources=(SCALE,))
     constant = ObservedState("s1", "variable", "scale", ("c1",), epochs=3)
-    found = with_function(reading, constant)
-    assert found.verdict == MOVABLE
-    assert any("`scale` keeps its value" in condition for condition in found.conditions)
+    movability = with_function(reading, constant)
+    assert movability.verdict == MOVABLE
+    assert any("`scale` keeps its value" in condition for condition in movability.conditions)
     once = dataclasses.replace(constant, epochs=1)
     assert first(with_function(reading, once)) == (UNDECIDED, STATE)
     assert first(with_function(reading)) == (UNDECIDED, STATE)
     assigned = dataclasses.replace(constant, change=StateChange("was assigned", 1, "/home/me/train.py", 31))
-    found = with_function(reading, assigned)
-    assert first(found) == (REFUSED, STATE)
-    assert "train.py:31" in found.objections[0].reason
+    movability = with_function(reading, assigned)
+    assert first(movability) == (REFUSED, STATE)
+    assert "train.py:31" in movability.objections[0].reason
 
 
 @pytest.mark.parametrize("kind", ["queue", "iterator", "summary writer", "Python object", "mutable table"])
@@ -270,8 +270,10 @@ def test_what_exists_in_this_process_only_stays(kind):
 
 
 def test_printing_and_clocks_are_conditions():
-    found = with_function(facts("PrintV2"))
-    assert found.verdict == MOVABLE and any("logs of the workers" in condition for condition in found.conditions)
+    movability = with_function(facts("PrintV2"))
+    assert movability.verdict == MOVABLE and any(
+        "logs of the workers" in condition for condition in movability.conditions
+    )
 
 
 def test_a_function_that_was_not_run_is_undecided():
@@ -280,8 +282,8 @@ def test_a_function_that_was_not_run_is_undecided():
 
 def test_an_asserted_cardinality_is_refused():
     plain = simulated(source(), map_("decode", ms=5), batch(32))
-    found = judge(with_call(plain, "map", unrecorded=("_AssertCardinalityDataset",)))
-    assert found.verdict == REFUSED and first(found) == (REFUSED, COUNTS)
+    movability = judge(with_call(plain, "map", unrecorded=("_AssertCardinalityDataset",)))
+    assert movability.verdict == REFUSED and first(movability) == (REFUSED, COUNTS)
 
 
 @pytest.mark.parametrize(
@@ -303,24 +305,24 @@ def test_datasets_that_a_function_makes_are_judged_by_a_list(method, unrecorded,
         dataclasses.replace(call, method=method, unrecorded=unrecorded, function=None) if call is inner else call
         for call in plain.calls
     )
-    found = judge(dataclasses.replace(plain, calls=calls))
-    assert (first(found) if found.objections else None) == expected
+    movability = judge(dataclasses.replace(plain, calls=calls))
+    assert (first(movability) if movability.objections else None) == expected
 
 
 def test_csv_files_are_not_divided_among_workers() -> None:
     plain = with_call(simulated(source(), map_("decode", ms=5), batch(32)), "TFRecordDataset", method="CsvDataset")
     assert plain.calls[0].method == "CsvDataset"
-    found = judge(plain)
-    assert (found.verdict, first(found)) == (REFUSED, (REFUSED, SOURCE))
+    movability = judge(plain)
+    assert (movability.verdict, first(movability)) == (REFUSED, (REFUSED, SOURCE))
     assert judge(plain, OFF).verdict == MOVABLE
 
 
 def test_a_copy_to_a_device_stays_in_the_training():
     plain = simulated(source(), map_("decode", ms=5), batch(32))
-    found = judge(with_call(plain, "batch", unrecorded=("_CopyToDeviceDataset",)))
-    assert (found.verdict, found.after_method) == (MOVABLE, "map")
+    movability = judge(with_call(plain, "batch", unrecorded=("_CopyToDeviceDataset",)))
+    assert (movability.verdict, movability.after_method) == (MOVABLE, "map")
     assert any(
-        "batch (line 5) stays in the training: it copies elements" in condition for condition in found.conditions
+        "batch (line 5) stays in the training: it copies elements" in condition for condition in movability.conditions
     )
     unknown = judge(with_call(plain, "batch", unrecorded=("KafkaDataset",)))
     assert (unknown.verdict, unknown.after_method, first(unknown)) == (UNDECIDED, "batch", (UNDECIDED, SOURCE))
@@ -328,8 +330,8 @@ def test_a_copy_to_a_device_stays_in_the_training():
 
 def test_files_have_to_be_found_under_the_same_paths():
     observed = ObservedState("f1", "file", "/data/train/a.tfrecord", ("c0",), epochs=2)
-    found = with_function(facts(), observed)
-    assert any("/data/train" in condition and "same storage" in condition for condition in found.conditions)
+    movability = with_function(facts(), observed)
+    assert any("/data/train" in condition and "same storage" in condition for condition in movability.conditions)
     in_cloud = dataclasses.replace(observed, name="gs://bucket/a.tfrecord")
     assert not any(
         "same" in condition and "paths" in condition for condition in with_function(facts(), in_cloud).conditions
@@ -338,16 +340,16 @@ def test_files_have_to_be_found_under_the_same_paths():
 
 def test_a_file_that_the_script_writes_is_undecided_and_a_relative_path_is_repaired_by_hand():
     written = ObservedState("f1", "file", "/tmp/a.tfrecord", ("c0",), epochs=2, is_written_before=True)
-    found = with_function(facts(), written)
-    assert first(found) == (UNDECIDED, FILES) and "/tmp/a.tfrecord" in found.objections[0].reason
+    movability = with_function(facts(), written)
+    assert first(movability) == (UNDECIDED, FILES) and "/tmp/a.tfrecord" in movability.objections[0].reason
     relative = judged(source("ListFiles", shuffle=False), map_("decode", ms=5), batch(32))
     repair = next(repair for repair in relative.repairs if "relative path images/*.jpg" in repair.text)
     assert not repair.edits and "abspath" in repair.code
 
 
 def test_the_source_limits_the_number_of_workers():
-    found = judged(source(files=3), map_("decode", ms=5), batch(32))
-    assert found.max_workers == 3
+    movability = judged(source(files=3), map_("decode", ms=5), batch(32))
+    assert movability.max_workers == 3
     assert judged(source("Range", elements=500), map_("decode", ms=5), batch(32)).max_workers == 500
 
 
@@ -356,14 +358,14 @@ def test_a_split_by_number_behind_the_place_would_leak():
     end = analysis.calls[-1]
     validation = dataclasses.replace(end, id="skipped", method="skip", inputs=(end.id,), arguments={"count": 10})
     analysis = dataclasses.replace(analysis, calls=(*analysis.calls, validation))
-    found = judge(analysis)
-    assert found.verdict == REFUSED
-    assert any("would leak" in objection.reason for objection in found.objections)
+    movability = judge(analysis)
+    assert movability.verdict == REFUSED
+    assert any("would leak" in objection.reason for objection in movability.objections)
 
 
 def test_several_passes_over_finite_data_need_a_repeat_by_hand():
-    found = judged(source(), map_("decode", ms=5), batch(32), epochs=3)
-    repair = next(repair for repair in found.repairs if "job of its own" in repair.text)
+    movability = judged(source(), map_("decode", ms=5), batch(32), epochs=3)
+    repair = next(repair for repair in movability.repairs if "job of its own" in repair.text)
     assert not repair.edits and ".repeat()" in repair.code
     endless = judged(source(), repeat(), map_("decode", ms=5), batch(32))
     assert not any("job of its own" in repair.text for repair in endless.repairs)
@@ -384,6 +386,6 @@ def test_a_filter_and_an_unbatch_move():
     [("generator", REFUSED, {PYTHON}), ("zip_filter", UNDECIDED, {COUNTS}), ("interleave_map", MOVABLE, set())],
 )
 def test_recorded_runs(run, verdict, causes):
-    found = judge(recorded_run(run))
-    assert found.verdict == verdict
-    assert {objection.cause for objection in found.objections} == causes
+    movability = judge(recorded_run(run))
+    assert movability.verdict == verdict
+    assert {objection.cause for objection in movability.objections} == causes

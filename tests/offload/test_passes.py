@@ -33,19 +33,19 @@ def why_not(movability: Movability) -> str:
 
 def test_fit_gets_endless_data_and_the_number_of_steps(tmp_path: Path) -> None:
     analysis = fit_script(tmp_path, *STAGES)
-    found, text = changed(tmp_path, analysis)
-    assert is_written(found) and found.safety is Safety.NUMERICS
+    movability, text = changed(tmp_path, analysis)
+    assert is_written(movability) and movability.safety is Safety.NUMERICS
     steps = analysis.calls[-1].cardinality
     assert f"model.fit(ds, epochs=3, steps_per_epoch={steps})\n" in text
     assert text.index(".repeat()") < text.index("batch(8)") < text.index(DISTRIBUTE)
-    assert any("instead of a pass" in condition for condition in found.conditions)
-    assert not any("incomplete batch" in condition for condition in found.conditions)
-    assert any(condition.startswith("passes overlap") for condition in found.conditions)
+    assert any("instead of a pass" in condition for condition in movability.conditions)
+    assert not any("incomplete batch" in condition for condition in movability.conditions)
+    assert any(condition.startswith("passes overlap") for condition in movability.conditions)
 
 
 def test_the_number_is_that_of_the_finished_epochs_if_the_length_is_unknown(tmp_path: Path) -> None:
-    found, text = changed(tmp_path, fit_script(tmp_path, *UNKNOWN, finished_epochs=2, finished_steps=26))
-    assert is_written(found) and "steps_per_epoch=13" in text
+    movability, text = changed(tmp_path, fit_script(tmp_path, *UNKNOWN, finished_epochs=2, finished_steps=26))
+    assert is_written(movability) and "steps_per_epoch=13" in text
 
 
 @pytest.mark.parametrize(
@@ -57,9 +57,9 @@ def test_the_number_is_that_of_the_finished_epochs_if_the_length_is_unknown(tmp_
     ],
 )
 def test_an_unknown_number_of_steps_is_not_guessed(facts: dict[str, Any], reason: str, tmp_path: Path) -> None:
-    found, text = changed(tmp_path, fit_script(tmp_path, *UNKNOWN, **facts))
-    assert reason in why_not(found) and DISTRIBUTE in text and "repeat" not in text
-    assert found.safety is Safety.REORDERED
+    movability, text = changed(tmp_path, fit_script(tmp_path, *UNKNOWN, **facts))
+    assert reason in why_not(movability) and DISTRIBUTE in text and "repeat" not in text
+    assert movability.safety is Safety.REORDERED
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_what_was_recorded_has_to_be_plain(facts: dict[str, Any], reason: str, t
 
 @pytest.mark.parametrize("facts", [{"epochs": 1}, {"epochs": None}, {"steps_per_epoch": 5}])
 def test_nothing_is_said_of_one_pass_or_of_steps_that_are_given(facts: dict[str, Any], tmp_path: Path) -> None:
-    found = judge(fit_script(tmp_path, *STAGES, **facts))
-    assert not any("steps_per_epoch" in repair.text + repair.code for repair in found.repairs)
+    movability = judge(fit_script(tmp_path, *STAGES, **facts))
+    assert not any("steps_per_epoch" in repair.text + repair.code for repair in movability.repairs)
 
 
 @pytest.mark.parametrize(
@@ -89,14 +89,16 @@ def test_nothing_is_said_of_one_pass_or_of_steps_that_are_given(facts: dict[str,
 )
 def test_the_text_has_to_be_plain_too(lines: str, call: str, reason: str, tmp_path: Path) -> None:
     """What follows the training is in no recording; `distribute` is written all the same."""
-    found, text = changed(tmp_path, fit_script(tmp_path, *STAGES, call=call, lines=lines))
-    assert reason in why_not(found) and DISTRIBUTE in text and "repeat" not in text and "steps_per_epoch" not in text
+    movability, text = changed(tmp_path, fit_script(tmp_path, *STAGES, call=call, lines=lines))
+    assert (
+        reason in why_not(movability) and DISTRIBUTE in text and "repeat" not in text and "steps_per_epoch" not in text
+    )
 
 
 def test_a_library_that_calls_fit_is_left_alone(tmp_path: Path) -> None:
     analysis = fit_script(tmp_path, *STAGES, call="tuner.search(ds, epochs=3)", method="search")
-    found, text = changed(tmp_path, analysis)
-    assert "does not show that tuner.search calls fit" in why_not(found) and DISTRIBUTE in text
+    movability, text = changed(tmp_path, analysis)
+    assert "does not show that tuner.search calls fit" in why_not(movability) and DISTRIBUTE in text
 
 
 def test_data_that_other_code_was_recorded_reading_stay_finite(tmp_path: Path) -> None:
@@ -114,8 +116,8 @@ def test_a_text_that_makes_validation_data_too_stays(tmp_path: Path) -> None:
         dataclasses.replace(call, id=f"{call.id}_val", inputs=tuple(f"{i}_val" for i in call.inputs))
         for call in analysis.calls
     )
-    found = judge(dataclasses.replace(analysis, calls=(*analysis.calls, *others)))
-    assert "the same text makes other datasets" in why_not(found)
+    movability = judge(dataclasses.replace(analysis, calls=(*analysis.calls, *others)))
+    assert "the same text makes other datasets" in why_not(movability)
 
 
 def test_a_take_behind_the_workers_ends_each_pass(tmp_path: Path) -> None:
@@ -125,16 +127,16 @@ def test_a_take_behind_the_workers_ends_each_pass(tmp_path: Path) -> None:
 
 def test_a_take_that_moves_behind_the_workers_ends_each_pass_too(tmp_path: Path) -> None:
     stages = (source("Range", 100), map_("decode", ms=5), take(80), batch(8), prefetch())
-    found, text = changed(tmp_path, fit_script(tmp_path, *stages))
-    assert "ends each pass there" in why_not(found) and "repeat" not in text and "take(10)" in text
+    movability, text = changed(tmp_path, fit_script(tmp_path, *stages))
+    assert "ends each pass there" in why_not(movability) and "repeat" not in text and "take(10)" in text
 
 
 def test_data_are_not_repeated_before_a_cache(tmp_path: Path) -> None:
     """A cache of endless data is never complete."""
     stages = (source("Range", 100), map_("decode", ms=5), batch(8), cache(), prefetch())
-    found, text = changed(tmp_path, fit_script(tmp_path, *stages))
-    assert is_written(found) and text.index("cache()") < text.index("repeat()") < text.index(DISTRIBUTE)
-    assert any("incomplete batch" in condition for condition in found.conditions)
+    movability, text = changed(tmp_path, fit_script(tmp_path, *stages))
+    assert is_written(movability) and text.index("cache()") < text.index("repeat()") < text.index(DISTRIBUTE)
+    assert any("incomplete batch" in condition for condition in movability.conditions)
     stages = (source("Range", 100), map_("decode", ms=5), cache(), shuffle(9), batch(8), prefetch())
     _, text = changed(tmp_path, fit_script(tmp_path, *stages))
     assert text.index("shuffle") < text.index("repeat()") < text.index("batch(8)")
@@ -143,17 +145,17 @@ def test_data_are_not_repeated_before_a_cache(tmp_path: Path) -> None:
 def test_workers_make_the_whole_batches_of_whole_passes(tmp_path: Path) -> None:
     """`drop_remainder` drops nothing of 96 rows in batches of 8, and nothing of endless data on any worker."""
     stages = (source("Range", 96), map_("decode", ms=5), whole_batches(8), prefetch())
-    found, text = changed(tmp_path, fit_script(tmp_path, *stages))
-    assert is_written(found) and found.after_method == "batch" and "steps_per_epoch=12" in text
+    movability, text = changed(tmp_path, fit_script(tmp_path, *stages))
+    assert is_written(movability) and movability.after_method == "batch" and "steps_per_epoch=12" in text
     assert text.index("repeat()") < text.index("batch(8") < text.index(DISTRIBUTE)
-    (edit,) = edits_before(found)
+    (edit,) = edits_before(movability)
     assert isinstance(edit, SetArgument) and (edit.name, edit.value) == ("drop_remainder", False)
 
 
 def test_rows_that_each_pass_drops_stay_dropped(tmp_path: Path) -> None:
     stages = (source("Range", 100), map_("decode", ms=5), whole_batches(8), prefetch())
-    found, text = changed(tmp_path, fit_script(tmp_path, *stages))
-    assert not is_written(found) and found.after_method == "map" and "repeat" not in text
+    movability, text = changed(tmp_path, fit_script(tmp_path, *stages))
+    assert not is_written(movability) and movability.after_method == "map" and "repeat" not in text
 
 
 @pytest.mark.parametrize("stages", [(batch(8), take(5)), (take(80), batch(8))], ids=["stays behind", "moves behind"])

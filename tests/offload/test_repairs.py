@@ -95,5 +95,7 @@ def joint(*stages: Stage) -> list[Repair]:
     main = made.main
     assert main is not None and main.consumer is not None
     replicas = dataclasses.replace(main, consumer=dataclasses.replace(main.consumer, kind="distributed"))
-    made = dataclasses.replace(made, pipelines=tuple(replicas if each is main else each for each in made.pipelines))
+    made = dataclasses.replace(
+        made, pipelines=tuple(replicas if pipeline is main else pipeline for pipeline in made.pipelines)
+    )
     return [repair for repair in judge(made).repairs if "job_name" in repair.code]

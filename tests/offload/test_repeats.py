@@ -39,9 +39,9 @@ def by_hand(movability: Movability, start: str) -> str:
 def test_repeat_moves_before_whole_batches_of_whole_passes(tmp_path: Path) -> None:
     """`drop_remainder` of endless data drops nothing on any worker, so that the batch may move."""
     analysis = loop_script(tmp_path, source("Range", 96), DECODE, whole_batches(8), repeat(), prefetch())
-    found, text = changed(tmp_path, analysis)
-    assert (found.verdict, found.after_method) == (MOVABLE, "batch")
-    assert kinds(found) == [REPEAT] and overlaps(found)
+    movability, text = changed(tmp_path, analysis)
+    assert (movability.verdict, movability.after_method) == (MOVABLE, "batch")
+    assert kinds(movability) == [REPEAT] and overlaps(movability)
     assert text.index("decode)") < text.index(".repeat()") < text.index("batch(8") < text.index(DISTRIBUTE)
     assert text.count("repeat") == 1
 
@@ -57,17 +57,17 @@ def test_what_is_compared_is_one_pass_with_its_last_batch(tmp_path: Path) -> Non
 def test_rows_that_each_pass_drops_keep_the_batch_in_the_training(elements: int, tmp_path: Path) -> None:
     """100 rows in batches of 8 drop 4 in each pass; behind the move, they would come."""
     analysis = loop_script(tmp_path, source("Range", elements), DECODE, whole_batches(8), repeat(), prefetch())
-    found, text = changed(tmp_path, analysis)
-    assert found.after_method == "map" and kinds(found) == [BATCH] and not overlaps(found)
-    assert "does not do the same with repeated data" in by_hand(found, "`repeat` (line 6) asks")
+    movability, text = changed(tmp_path, analysis)
+    assert movability.after_method == "map" and kinds(movability) == [BATCH] and not overlaps(movability)
+    assert "does not do the same with repeated data" in by_hand(movability, "`repeat` (line 6) asks")
     assert f"decode).batch(8){DISTRIBUTE}.unbatch()\n" in text and text.index(DISTRIBUTE) < text.index("drop_remainder")
 
 
 @pytest.mark.parametrize("count", [None, 3])
 def test_repeat_moves_before_distribute_past_what_stays(count: int | None, tmp_path: Path) -> None:
     analysis = loop_script(tmp_path, source("Range", 96), DECODE, PYTHON, batch(8), repeat(count), prefetch())
-    found, text = changed(tmp_path, analysis)
-    assert found.after_method == "map" and kinds(found) == [BATCH, REPEAT] and overlaps(found)
+    movability, text = changed(tmp_path, analysis)
+    assert movability.after_method == "map" and kinds(movability) == [BATCH, REPEAT] and overlaps(movability)
     repeated = f".repeat({count or ''})"
     assert (
         f"ds = ds.map(decode){repeated}.batch(8){DISTRIBUTE}.unbatch()\nds = ds.map(show)\nds = ds.batch(8)\n" in text
@@ -84,10 +84,10 @@ def test_the_rows_of_one_pass_travel_in_batches_when_they_are_compared(tmp_path:
 def test_elements_that_are_sent_together_count_as_one(tmp_path: Path) -> None:
     """100 batches/s through the service are 100 steps/s, not 100/8."""
     analysis = loop_script(tmp_path, source("Range", 96), DECODE, PYTHON, batch(8), prefetch())
-    found = judge(analysis)
-    assert found.sent_together == 8
-    alone = dataclasses.replace(found, repairs=())
-    one, eight = speedup_at(analysis, alone, 8 * 100.0), speedup_at(analysis, found, 100.0)
+    movability = judge(analysis)
+    assert movability.sent_together == 8
+    alone = dataclasses.replace(movability, repairs=())
+    one, eight = speedup_at(analysis, alone, 8 * 100.0), speedup_at(analysis, movability, 100.0)
     assert one is not None and eight == pytest.approx(one)
 
 
@@ -103,18 +103,18 @@ def test_repeat_stays_behind_what_is_another_for_a_stream(
 ) -> None:
     """`take(64).repeat()` reads the same 64 in every pass, and a cache of endless data is never complete."""
     analysis = loop_script(tmp_path, source("Range", 96), DECODE, *between, repeat(), batch(8))
-    found, text = changed(tmp_path, analysis)
-    assert REPEAT not in kinds(found)
-    assert reason in by_hand(found, "`repeat` (line 7) asks")
+    movability, text = changed(tmp_path, analysis)
+    assert REPEAT not in kinds(movability)
+    assert reason in by_hand(movability, "`repeat` (line 7) asks")
     assert text.index(DISTRIBUTE) < text.index("repeat()")
 
 
 def test_repeat_stays_behind_a_take_that_moves_behind_the_workers(tmp_path: Path) -> None:
     """`repeat` follows `batch` in the recording, and `take` in the new text: before it, the stream would end after one pass."""
     analysis = loop_script(tmp_path, source("Range", 96), DECODE, take(64), batch(8), repeat(), prefetch())
-    found, text = changed(tmp_path, analysis)
-    assert found.after_method == "batch" and not kinds(found)
-    assert "ends each pass there" in by_hand(found, "`repeat` (line 7) asks")
+    movability, text = changed(tmp_path, analysis)
+    assert movability.after_method == "batch" and not kinds(movability)
+    assert "ends each pass there" in by_hand(movability, "`repeat` (line 7) asks")
     assert text.index(DISTRIBUTE) < text.index("take(8)") < text.index("repeat()")
 
 
@@ -127,8 +127,8 @@ def test_repeat_stays_for_a_consumer_of_single_passes(tmp_path: Path) -> None:
 def test_repeat_stays_if_other_datasets_read_the_elements_before_it(tmp_path: Path) -> None:
     analysis = loop_script(tmp_path, source("Range", 96), DECODE, PYTHON, repeat(), batch(8))
     other = dataclasses.replace(analysis.calls[2], id="other", inputs=(analysis.calls[1].id,))
-    found = judge(dataclasses.replace(analysis, calls=(*analysis.calls, other)))
-    assert "would never end" in by_hand(found, "`repeat` (line 6) asks")
+    movability = judge(dataclasses.replace(analysis, calls=(*analysis.calls, other)))
+    assert "would never end" in by_hand(movability, "`repeat` (line 6) asks")
 
 
 def test_repeat_stays_where_the_text_does_not_allow_the_move(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ def test_repeat_stays_where_the_text_does_not_allow_the_move(tmp_path: Path) -> 
     analysis = loop_script(tmp_path, source("Range", 96), DECODE, PYTHON, repeat(), batch(8), prefetch())
     path = tmp_path / "train.py"
     path.write_text(path.read_text().replace("ds = ds.map(show)\n", "ds = ds.map(show); first = next(iter(ds))\n"))
-    found, after = changed(tmp_path, analysis)
-    assert found.verdict == MOVABLE and REPEAT not in kinds(found)
-    assert "is also used elsewhere" in by_hand(found, "`repeat` (line 6) asks")
+    movability, after = changed(tmp_path, analysis)
+    assert movability.verdict == MOVABLE and REPEAT not in kinds(movability)
+    assert "is also used elsewhere" in by_hand(movability, "`repeat` (line 6) asks")
     assert DISTRIBUTE in after and after.index(DISTRIBUTE) < after.index("repeat()")
 
 
@@ -146,15 +146,15 @@ def test_a_place_that_needs_the_move_is_given_up_if_the_text_does_not_allow_it(t
     analysis = loop_script(tmp_path, source("Range", 96), DECODE, whole_batches(8), repeat(), prefetch())
     path = tmp_path / "train.py"
     path.write_text(path.read_text().replace("ds = ds.map(decode)\n", "ds = ds.map(decode); first = next(iter(ds))\n"))
-    found, after = changed(tmp_path, analysis)
-    assert found.after_method == "map" and kinds(found) == [BATCH]
+    movability, after = changed(tmp_path, analysis)
+    assert movability.after_method == "map" and kinds(movability) == [BATCH]
     assert after.index(DISTRIBUTE) < after.index("batch(8, drop") < after.index("repeat()")
 
 
 def test_a_repeat_at_the_end_is_before_distribute_already(tmp_path: Path) -> None:
     analysis = loop_script(tmp_path, source("Range", 96), DECODE, shuffle(8), batch(8), repeat(), prefetch())
-    found, text = changed(tmp_path, analysis)
-    assert found.after_method == "repeat" and not kinds(found) and overlaps(found)
+    movability, text = changed(tmp_path, analysis)
+    assert movability.after_method == "repeat" and not kinds(movability) and overlaps(movability)
     assert f".repeat(){DISTRIBUTE}" in text
 
 
@@ -184,6 +184,6 @@ def test_only_elements_of_fixed_shapes_are_sent_in_batches(spec: str, is_fixed: 
 
 def test_elements_of_unknown_shapes_are_sent_one_by_one(tmp_path: Path) -> None:
     analysis = loop_script(tmp_path, source("Range", 96), map_("decode", ms=5), PYTHON, batch(8), prefetch())
-    found, text = changed(tmp_path, analysis)
-    assert not kinds(found) and "unbatch" not in text and ADDRESS in text
-    assert by_hand(found, "Elements are sent one by one")
+    movability, text = changed(tmp_path, analysis)
+    assert not kinds(movability) and "unbatch" not in text and ADDRESS in text
+    assert by_hand(movability, "Elements are sent one by one")

@@ -24,13 +24,13 @@ def sized(measured: ServiceMeasurement = MEASURED, machines: Machines | None = N
 
 
 def test_workers_are_the_wanted_rate_over_the_rate_of_a_worker_with_a_range():
-    found = sized()
-    assert found.verdict == "workers" and found.limit == ""
-    assert found.wanted_per_s == pytest.approx(200, rel=0.05)
-    assert found.worker_per_s == pytest.approx(40)
-    assert found.workers in (5, 6)
-    assert found.workers_low <= found.workers <= found.workers_high and found.workers_high > found.workers_low
-    assert f"It takes {found.workers} workers" in found.sentence
+    sizing = sized()
+    assert sizing.verdict == "workers" and sizing.limit == ""
+    assert sizing.wanted_per_s == pytest.approx(200, rel=0.05)
+    assert sizing.worker_per_s == pytest.approx(40)
+    assert sizing.workers in (5, 6)
+    assert sizing.workers_low <= sizing.workers <= sizing.workers_high and sizing.workers_high > sizing.workers_low
+    assert f"It takes {sizing.workers} workers" in sizing.sentence
 
 
 def test_more_cores_per_worker_take_fewer_workers():
@@ -38,42 +38,42 @@ def test_more_cores_per_worker_take_fewer_workers():
 
 
 def test_the_network_is_named_when_it_is_the_limit():
-    found = sized(dataclasses.replace(MEASURED, element_bytes=20e6))
-    assert found.limit == "network" and "10 Gbit/s" in found.sentence
-    assert found.reachable_per_s < found.wanted_per_s
+    sizing = sized(dataclasses.replace(MEASURED, element_bytes=20e6))
+    assert sizing.limit == "network" and "10 Gbit/s" in sizing.sentence
+    assert sizing.reachable_per_s < sizing.wanted_per_s
     wide = sized(dataclasses.replace(MEASURED, element_bytes=20e6), Machines(network_bytes_per_s=12.5e9))
     assert wide.limit == ""
 
 
 def test_nothing_is_gained_if_the_network_already_carries_what_the_host_makes():
-    found = sized(dataclasses.replace(MEASURED, element_bytes=500e6))
-    assert (found.verdict, found.limit, found.workers) == ("no gain", "network", None)
+    sizing = sized(dataclasses.replace(MEASURED, element_bytes=500e6))
+    assert (sizing.verdict, sizing.limit, sizing.workers) == ("no gain", "network", None)
 
 
 def test_the_client_is_named_when_receiving_takes_its_cores():
     slow = dataclasses.replace(FAST, client_cpu_s=0.04)
-    found = sized(dataclasses.replace(MEASURED, rates=(slow,)))
-    assert found.limit == "client" and "CPU time" in found.sentence
+    sizing = sized(dataclasses.replace(MEASURED, rates=(slow,)))
+    assert sizing.limit == "client" and "CPU time" in sizing.sentence
 
 
 def test_the_dispatcher_is_named_when_it_hands_out_single_elements():
     busy = dataclasses.replace(FAST, dispatcher_cpu_s=0.01)
-    found = sized(dataclasses.replace(MEASURED, rates=(busy,)))
-    assert found.limit == "dispatcher" and "every part of the source" in found.sentence
-    assert found.reachable_per_s == pytest.approx(100)
+    sizing = sized(dataclasses.replace(MEASURED, rates=(busy,)))
+    assert sizing.limit == "dispatcher" and "every part of the source" in sizing.sentence
+    assert sizing.reachable_per_s == pytest.approx(100)
 
 
 def test_a_training_that_does_not_wait_needs_no_workers():
     analysis = pipeline(source(), map_("decode", ms=0.01), batch(32), prefetch(), consumer_ms=100, cores=8).analysis
-    found = size(analysis, judge(analysis), MEASURED, Machines())
-    assert (found.verdict, found.limit) == ("no gain", "model")
-    assert found.sentence.startswith("More workers will not help: the model")
+    sizing = size(analysis, judge(analysis), MEASURED, Machines())
+    assert (sizing.verdict, sizing.limit) == ("no gain", "model")
+    assert sizing.sentence.startswith("More workers will not help: the model")
 
 
 def test_a_source_with_few_parts_limits_the_workers():
-    found = sized(max_workers=2)
-    assert (found.workers, found.limit) == (2, "source")
-    assert "only 2 parts" in found.sentence
+    sizing = sized(max_workers=2)
+    assert (sizing.workers, sizing.limit) == (2, "source")
+    assert "only 2 parts" in sizing.sentence
 
 
 def test_batches_made_here_count_as_many_elements_from_the_workers():
@@ -82,8 +82,8 @@ def test_batches_made_here_count_as_many_elements_from_the_workers():
     ).analysis
     movability = judge(analysis)
     assert movability.after_method == "map"
-    found = size(analysis, movability, dataclasses.replace(MEASURED, element_bytes=1e3), Machines())
-    assert found.wanted_per_s == pytest.approx(32 * 200, rel=0.05)
+    sizing = size(analysis, movability, dataclasses.replace(MEASURED, element_bytes=1e3), Machines())
+    assert sizing.wanted_per_s == pytest.approx(32 * 200, rel=0.05)
 
 
 def test_the_default_compression_wins_unless_the_other_takes_less():
@@ -95,8 +95,8 @@ def test_the_default_compression_wins_unless_the_other_takes_less():
 
 def test_without_a_measurement_the_number_is_unknown():
     analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5, cores=4).analysis
-    found = size(analysis, Movability(MOVABLE, ""), ServiceMeasurement(), Machines())
-    assert found.verdict == "unknown" and found.workers is None
+    sizing = size(analysis, Movability(MOVABLE, ""), ServiceMeasurement(), Machines())
+    assert sizing.verdict == "unknown" and sizing.workers is None
 
 
 def test_the_cost_of_the_service_is_said():
@@ -108,11 +108,11 @@ def test_a_worker_that_leaves_the_cores_idle_waits_and_more_cores_do_not_help():
         FAST, elements_per_core_s=400.0, elements_per_core_s_low=300.0, elements_per_core_s_high=500.0
     )
     measured = dataclasses.replace(MEASURED, rates=(waiting,))
-    found = sized(measured)
-    assert found.worker_per_s == 20.0 and found.workers == 10
-    assert (found.workers_low, found.workers_high) == (10, 10)
+    sizing = sized(measured)
+    assert sizing.worker_per_s == 20.0 and sizing.workers == 10
+    assert (sizing.workers_low, sizing.workers_high) == (10, 10)
     assert sized(measured, Machines(worker_cores=32)).workers == 10
-    assert any("waits for something else" in note for note in found.notes)
+    assert any("waits for something else" in note for note in sizing.notes)
     assert not any("waits for something else" in note for note in sized().notes)
 
 

@@ -30,8 +30,8 @@ def finding(
     return Finding("a-rule", title, "", prediction=gain, memory_bytes=memory, fix=Fix((), Safety.EXACT, True))
 
 
-def plan_of(made: Analysis, *found: Finding):
-    result = outlook(made, made.main, found, found)
+def plan_of(made: Analysis, *findings: Finding):
+    result = outlook(made, made.main, findings, findings)
     assert result is not None
     return result.plan
 
@@ -110,10 +110,10 @@ def test_a_pipeline_alone_has_no_training_that_other_machines_could_feed():
 
 def test_number_of_workers_is_the_work_divided_by_that_of_one_host():
     full = analysis(*BEHIND, consumer_ms=10, wait_ms=90, cores=1, busy_cores=1)
-    found = demands(full, full.main)
-    assert service_workers(found) == math.ceil(found.cpu_ns / found.consumer_ns - 1e-6)
-    assert service_workers(dataclasses.replace(found, consumer_ns=0.0)) is None
-    assert service_workers(dataclasses.replace(found, consumer_ns=1e-3)) is None
+    demand = demands(full, full.main)
+    assert service_workers(demand) == math.ceil(demand.cpu_ns / demand.consumer_ns - 1e-6)
+    assert service_workers(dataclasses.replace(demand, consumer_ns=0.0)) is None
+    assert service_workers(dataclasses.replace(demand, consumer_ns=1e-3)) is None
 
 
 def test_nothing_found_is_no_plan_but_limits(made):
@@ -130,25 +130,25 @@ def test_without_steps_there_is_no_outlook(made):
 def changes(draw):
     made = draw(analyses())
     ids = [it.id for it in made.main.iterators]
-    found = []
+    findings = []
     for number in range(draw(st.integers(0, 4))):
         cost = dict(zip(ids, draw(st.lists(st.floats(0, 1), min_size=len(ids), max_size=len(ids))), strict=True))
         work = cost if draw(st.booleans()) else {}
-        found.append(finding(made, str(number), cost, work, draw(st.none() | st.integers(0, 4 * GIB))))
-    return made, found
+        findings.append(finding(made, str(number), cost, work, draw(st.none() | st.integers(0, 4 * GIB))))
+    return made, findings
 
 
 @settings(deadline=None)
 @given(changes(), st.integers(0, 8 * GIB), st.integers(0, 8 * GIB))
 def test_a_plan_fits_and_more_memory_never_makes_it_worse(case, small, more):
-    made, found = case
+    made, findings = case
     poor, rich = with_memory(made, small), with_memory(made, small + more)
-    before, after = plan_of(poor, *found), plan_of(rich, *found)
+    before, after = plan_of(poor, *findings), plan_of(rich, *findings)
     for plan, free in ((before, small), (after, small + more)):
         if plan is not None:
-            chosen = [found[place] for place in plan.findings]
-            assert all(each.memory_bytes is not None for each in chosen)
-            assert sum(each.memory_bytes for each in chosen) == plan.memory_bytes <= MEMORY_SHARE.value * free
+            chosen = [findings[place] for place in plan.findings]
+            assert all(finding.memory_bytes is not None for finding in chosen)
+            assert sum(finding.memory_bytes for finding in chosen) == plan.memory_bytes <= MEMORY_SHARE.value * free
             assert plan.prediction.low <= plan.prediction.value <= plan.prediction.high
     if before is not None:
         assert after is not None and after.prediction.value * WORTH_MORE.value >= before.prediction.value
@@ -157,11 +157,13 @@ def test_a_plan_fits_and_more_memory_never_makes_it_worse(case, small, more):
 @settings(deadline=None)
 @given(changes())
 def test_a_plan_is_no_worse_than_any_single_change(case):
-    made, found = case
+    made, findings = case
     rich = with_memory(made, 1 << 50)
-    alone = [each.prediction.value for each in found if each.prediction and each.memory_bytes is not None]
+    alone = [
+        finding.prediction.value for finding in findings if finding.prediction and finding.memory_bytes is not None
+    ]
     best = max(alone, default=1.0)
-    plan = plan_of(rich, *found)
+    plan = plan_of(rich, *findings)
     assert (plan.prediction.value if plan else 1.0) * WORTH_MORE.value >= best * (1 - 1e-9)
 
 
@@ -196,8 +198,8 @@ def over(made: Analysis, epochs: int | None) -> Analysis:
     return dataclasses.replace(made, recording=recording, calls=(call,), pipelines=(main,))
 
 
-def delayed(found: Finding) -> Finding:
-    return dataclasses.replace(found, prediction=dataclasses.replace(found.prediction, first_pass=1.0))
+def delayed(undelayed: Finding) -> Finding:
+    return dataclasses.replace(undelayed, prediction=dataclasses.replace(undelayed.prediction, first_pass=1.0))
 
 
 @pytest.mark.parametrize(("epochs", "chosen"), [(2, (0, 1)), (1000, (1,)), (None, (1,))])

@@ -18,7 +18,7 @@ COPIED = (source(elements=320, bytes=100_000), cache(), batch(32, ms=20))
 
 
 def place(made, method="map"):
-    return next((each for each in cache_places(made, made.main) if each.call.method == method), None)
+    return next((place for place in cache_places(made, made.main) if place.call.method == method), None)
 
 
 def existing(made):
@@ -27,34 +27,38 @@ def existing(made):
 
 def with_call(made, call, **fields):
     changed = replace(call, **fields)
-    return replace(made, calls=tuple(changed if each.id == call.id else each for each in made.calls))
+    return replace(made, calls=tuple(changed if other.id == call.id else other for other in made.calls))
 
 
 def test_a_cache_before_costly_work_moves_after_it():
-    found = place(made := script(*CACHED))
-    assert found.replaced == existing(made)
-    assert cache_edits(found) == (InsertAfter(found.call.id, "cache"), Remove(existing(made).id))
-    assert (found.bytes, found.replaced_bytes, found.added_bytes) == (320 * 9_000, 320 * 1_000, 320 * 8_000)
+    cache_place = place(made := script(*CACHED))
+    assert cache_place.replaced == existing(made)
+    assert cache_edits(cache_place) == (InsertAfter(cache_place.call.id, "cache"), Remove(existing(made).id))
+    assert (cache_place.bytes, cache_place.replaced_bytes, cache_place.added_bytes) == (
+        320 * 9_000,
+        320 * 1_000,
+        320 * 8_000,
+    )
 
 
 def test_a_cache_before_a_batch_moves_after_it():
-    found = place(made := script(*COPIED), "batch")
-    assert found.replaced == existing(made) and found.added_bytes == 0
+    cache_place = place(made := script(*COPIED), "batch")
+    assert cache_place.replaced == existing(made) and cache_place.added_bytes == 0
 
 
 def test_a_shuffle_between_moves_too():
     stages = (source(elements=320), cache(), shuffle(), map_("decode", ms=5, bytes=9_000), batch(32))
-    found = place(made := script(*stages))
+    cache_place = place(made := script(*stages))
     moved = next(call for call in made.calls if call.method == "shuffle")
-    assert cache_edits(found) == (
-        MoveAfter(moved.id, found.call.id), InsertAfter(found.call.id, "cache"), Remove(existing(made).id)
+    assert cache_edits(cache_place) == (
+        MoveAfter(moved.id, cache_place.call.id), InsertAfter(cache_place.call.id, "cache"), Remove(existing(made).id)
     )  # fmt: skip
 
 
 def test_a_cache_file_stays_where_it_is():
     made = script(*CACHED[:1], cache("elements"), *CACHED[2:])
-    found = place(made)
-    assert found.replaced is None and cache_edits(found) == (InsertAfter(found.call.id, "cache"),)
+    cache_place = place(made)
+    assert cache_place.replaced is None and cache_edits(cache_place) == (InsertAfter(cache_place.call.id, "cache"),)
 
 
 def test_a_cache_of_a_library_stays_and_is_not_held_twice():

@@ -88,8 +88,8 @@ def test_a_cache_of_lines_is_proposed_where_their_files_are_known():
             unknown_size(source("TextLine", bytes=TEXT), file_bytes=file_bytes), *stages, consumer_ms=5, epochs=3
         ).analysis
         report = run_rules(analysis, load_rules([], Settings()), Settings())
-        found = next(each for each in report.findings if each.rule == "repeated-work")
-        assert found.fix.is_auto is is_auto
+        finding = next(finding for finding in report.findings if finding.rule == "repeated-work")
+        assert finding.fix.is_auto is is_auto
 
 
 def test_records_of_an_interleave_are_those_of_the_files_that_were_listed():

@@ -224,8 +224,8 @@ def test_a_cache_place_carries_the_assumptions():
     made = pipeline(
         source(elements=320), map_("scale", ms=3, captured=["VarHandleOp"]), batch(10), consumer_ms=1, epochs=3
     ).analysis
-    found = {p.call.method: bool(p.assumptions) for p in cache_places(made, made.main)}
-    assert found == {"TFRecordDataset": False, "map": True, "batch": True}
+    by_method = {p.call.method: bool(p.assumptions) for p in cache_places(made, made.main)}
+    assert by_method == {"TFRecordDataset": False, "map": True, "batch": True}
 
 
 def test_functions_that_see_one_anothers_changes_do_not_run_in_parallel():
@@ -246,27 +246,27 @@ def places(*stages, **machine) -> dict[str, tuple[float, int | None]]:
 
 
 def test_a_place_saves_what_is_upstream_and_holds_its_elements():
-    found = places(
+    by_method = places(
         source(elements=100, bytes=1_000, ms=1), map_("decode", ms=3, bytes=5_000, random=True), shuffle(), batch(10),
         prefetch(), consumer_ms=1, cores=8,
     )  # fmt: skip
-    assert found == {"TFRecordDataset": (0.25, 100_000), "map": (1.0, 500_000), "batch": (1.0, 500_000)}
+    assert by_method == {"TFRecordDataset": (0.25, 100_000), "map": (1.0, 500_000), "batch": (1.0, 500_000)}
 
 
 def test_a_map_fused_with_its_batch_is_saved_without_it():
     made = pipeline(source(elements=100), map_("decode", ms=3), batch(10, ms=10), consumer_ms=1, cores=1).analysis
-    found = {p.call.method: p.saved_share for p in cache_places(made, made.main)}
-    assert found["map"] == pytest.approx(
+    by_method = {p.call.method: p.saved_share for p in cache_places(made, made.main)}
+    assert by_method["map"] == pytest.approx(
         (30 + 10 * CALLED_NS.value / 1e6) / 40
     )  # calling the function is saved, batching is not
-    assert found["batch"] == pytest.approx(1.0)
+    assert by_method["batch"] == pytest.approx(1.0)
 
 
 def test_no_place_behind_an_endless_repeat_or_inside_an_interleave():
     assert set(places(source(), repeat(), batch(10), consumer_ms=0.1)) <= {"TFRecordDataset"}
-    found = places(source("ListFiles"), interleave(source(ms=1), calls=AUTOTUNE), batch(10), consumer_ms=1)
-    assert set(found) == {"list_files", "interleave", "batch"}
-    assert found["interleave"][1] is None  # how many elements the files hold is not known
+    by_method = places(source("ListFiles"), interleave(source(ms=1), calls=AUTOTUNE), batch(10), consumer_ms=1)
+    assert set(by_method) == {"list_files", "interleave", "batch"}
+    assert by_method["interleave"][1] is None  # how many elements the files hold is not known
 
 
 def movable(*stages) -> dict[str, list[str]]:
@@ -275,8 +275,8 @@ def movable(*stages) -> dict[str, list[str]]:
 
 
 def test_shuffles_can_follow_maps_but_not_batches():
-    found = movable(source("ListFiles", elements=50), shuffle(), map_("decode", ms=3), batch(10))
-    assert found == {"list_files": ["list_files"], "map": ["shuffle", "list_files"], "batch": []}
+    by_method = movable(source("ListFiles", elements=50), shuffle(), map_("decode", ms=3), batch(10))
+    assert by_method == {"list_files": ["list_files"], "map": ["shuffle", "list_files"], "batch": []}
 
 
 def test_a_shuffle_does_not_move_past_random_numbers():
@@ -285,8 +285,8 @@ def test_a_shuffle_does_not_move_past_random_numbers():
 
 def test_a_repeat_can_follow_maps_and_leaves_one_pass_to_cache():
     made = pipeline(source(elements=50), repeat(), map_("decode", ms=3, bytes=100), batch(10), consumer_ms=1).analysis
-    found = {p.call.method: ([call.method for call in p.movable], p.bytes) for p in cache_places(made, made.main)}
-    assert found == {"TFRecordDataset": ([], 50_000), "map": (["repeat"], 5_000)}
+    by_method = {p.call.method: ([call.method for call in p.movable], p.bytes) for p in cache_places(made, made.main)}
+    assert by_method == {"TFRecordDataset": ([], 50_000), "map": (["repeat"], 5_000)}
 
 
 def test_no_cache_where_epochs_are_left_early():

@@ -75,5 +75,5 @@ def test_the_cache_is_proposed_and_tried_only_if_asked_for():
 
 def test_its_length_gives_the_size_of_the_cache():
     made = recorded(TWO)
-    sizes = {found.call.method: found.bytes for found in cache_places(made, made.main)}
+    sizes = {place.call.method: place.bytes for place in cache_places(made, made.main)}
     assert sizes["from_generator"] == 320 * 1_000 and sizes["map"] == 320 * 9_000

@@ -23,22 +23,22 @@ def headroom_of(*nodes, alone_ns=None, read_alone=None, core_wait=0.0, as_if_ste
         "train.py", made.host, end, alone_element_ns=alone_ns, read_alone=read_alone, as_if_step_ns=as_if_step_ns
     )
     made = replace(made, recording=recording, usage=usage)
-    found = outlook(made, made.main, (), ())
-    assert found is not None
-    return found.headroom
+    result = outlook(made, made.main, (), ())
+    assert result is not None
+    return result.headroom
 
 
 def test_a_serial_map_behind_a_prefetch_limits_to_its_own_time():
     """32 elements of 1 ms each; a step of 80 ms hides them."""
-    found = headroom_of(
+    headroom = headroom_of(
         source(elements=3200), map_("augment", ms=1, random=True), batch(32), prefetch(), consumer_ms=80, cores=8
     )
-    assert found.element_ns == pytest.approx(32 * MS, rel=0.1)
-    assert found.step_speedup == pytest.approx(80 / 32, rel=0.1)
-    assert found.low_ns < found.element_ns < found.high_ns
-    assert found.surest_speedup == pytest.approx(80 / (32 * 1.5), rel=0.1)
-    assert found.limit.resource == "node"
-    assert found.sentence == (
+    assert headroom.element_ns == pytest.approx(32 * MS, rel=0.1)
+    assert headroom.step_speedup == pytest.approx(80 / 32, rel=0.1)
+    assert headroom.low_ns < headroom.element_ns < headroom.high_ns
+    assert headroom.surest_speedup == pytest.approx(80 / (32 * 1.5), rel=0.1)
+    assert headroom.limit.resource == "node"
+    assert headroom.sentence == (
         "The input pipeline can deliver at least 667 elements/s (predicted; --headroom measures it): it would limit no step "
         "longer than 48 ms, 1.67x faster than here; then map (as MapAndBatch) is the limit."
     )
@@ -66,20 +66,20 @@ def test_beside_a_training_on_the_same_cores_the_range_is_wide():
 )
 def test_a_measured_headroom_replaces_the_predicted_one(alone_ms, ends):
     nodes = (source(elements=3200), map_("augment", ms=1, random=True), batch(32), prefetch())
-    found = headroom_of(*nodes, consumer_ms=80, cores=8, alone_ns=alone_ms * MS)
-    assert found.measured_ns == alone_ms * MS
-    assert found.surest_speedup == found.step_speedup == pytest.approx(80 / alone_ms, rel=0.05)
-    assert ends in found.sentence
-    assert "predicted" not in found.sentence
+    headroom = headroom_of(*nodes, consumer_ms=80, cores=8, alone_ns=alone_ms * MS)
+    assert headroom.measured_ns == alone_ms * MS
+    assert headroom.surest_speedup == headroom.step_speedup == pytest.approx(80 / alone_ms, rel=0.05)
+    assert ends in headroom.sentence
+    assert "predicted" not in headroom.sentence
 
 
 def test_a_second_of_reading_replaces_the_prediction():
     """50 batches in a second: 20 ms each, although the map alone is predicted to take 32 ms beside the training."""
     nodes = (source(elements=3200), map_("augment", ms=1, random=True), batch(32), prefetch())
-    found = headroom_of(*nodes, consumer_ms=80, cores=8, read_alone=AloneReading(50, 1000 * MS))
-    assert found.element_ns == 20 * MS and found.measured_ns is None
-    assert found.low_ns < 20 * MS < found.high_ns < 32 * MS
-    assert found.sentence == (
+    headroom = headroom_of(*nodes, consumer_ms=80, cores=8, read_alone=AloneReading(50, 1000 * MS))
+    assert headroom.element_ns == 20 * MS and headroom.measured_ns is None
+    assert headroom.low_ns < 20 * MS < headroom.high_ns < 32 * MS
+    assert headroom.sentence == (
         "The input pipeline can deliver at least 1,143 elements/s (read for 1 s without training; --headroom measures longer): "
         "it would limit no step longer than 28 ms, 2.9x faster than here; then map (as MapAndBatch) is the limit."
     )
@@ -92,13 +92,13 @@ def test_a_training_that_waits_has_none_even_if_it_was_read():
 
 def test_a_measured_headroom_of_a_training_that_waits_is_told():
     nodes = (source(elements=3200), map_("augment", ms=1, random=True), batch(32), prefetch())
-    found = headroom_of(*nodes, consumer_ms=5, cores=8, alone_ns=30 * MS)
-    assert found.sentence == "The input pipeline alone delivers 1,067 elements/s (measured)."
+    headroom = headroom_of(*nodes, consumer_ms=5, cores=8, alone_ns=30 * MS)
+    assert headroom.sentence == "The input pipeline alone delivers 1,067 elements/s (measured)."
 
 
 def test_without_a_known_batch_size_elements_of_the_root_are_counted():
-    found = headroom_of(source(elements=320), map_("load", ms=20), prefetch(), consumer_ms=80, cores=8)
-    assert f"can deliver at least {1e9 / found.high_ns:.0f} elements/s" in found.sentence
+    headroom = headroom_of(source(elements=320), map_("load", ms=20), prefetch(), consumer_ms=80, cores=8)
+    assert f"can deliver at least {1e9 / headroom.high_ns:.0f} elements/s" in headroom.sentence
     slow = headroom_of(source(elements=320), map_("load", ms=2000, random=True), prefetch(), consumer_ms=8000, cores=8)
     assert f"can deliver an element at least every {slow.high_ns / 1e9:.3g} s (predicted" in slow.sentence
 
@@ -106,9 +106,9 @@ def test_without_a_known_batch_size_elements_of_the_root_are_counted():
 def test_a_training_that_does_not_wait_is_fed_at_its_own_rate_at_least():
     """The slow end of the range, 38 ms, would contradict the steps of 33 ms."""
     nodes = (source(elements=3200), map_("augment", ms=0.8, random=True), batch(32), prefetch())
-    found = headroom_of(*nodes, consumer_ms=33, cores=8)
-    assert found.high_ns > found.step_ns
-    assert f"at least {32e9 / found.step_ns:.0f} elements/s" in found.sentence
+    headroom = headroom_of(*nodes, consumer_ms=33, cores=8)
+    assert headroom.high_ns > headroom.step_ns
+    assert f"at least {32e9 / headroom.step_ns:.0f} elements/s" in headroom.sentence
 
 
 def test_waits_for_a_core_are_not_the_pipelines():
@@ -128,11 +128,11 @@ def test_the_consumers_own_work_takes_no_core_from_the_pipeline():
 
 
 def test_a_pipeline_as_fast_as_the_training_is_on_the_brink():
-    found = headroom_of(
+    headroom = headroom_of(
         source(elements=3200), map_("augment", ms=1, random=True), batch(32), prefetch(), consumer_ms=33, cores=8
     )
-    assert found.step_speedup == pytest.approx(1.03, rel=0.01)
-    assert found.sentence.endswith("with a faster training step, it would become the problem.")
+    assert headroom.step_speedup == pytest.approx(1.03, rel=0.01)
+    assert headroom.sentence.endswith("with a faster training step, it would become the problem.")
 
 
 def test_a_training_that_waits_has_none():
@@ -141,6 +141,6 @@ def test_a_training_that_waits_has_none():
 
 
 def test_speedups_beyond_what_can_be_measured_are_not_told_apart():
-    found = headroom_of(source(elements=320), batch(32), prefetch(), consumer_ms=5000, cores=8)
-    assert found.step_speedup > 100
-    assert found.sentence.endswith("it would limit only steps more than 100x faster than here.")
+    headroom = headroom_of(source(elements=320), batch(32), prefetch(), consumer_ms=5000, cores=8)
+    assert headroom.step_speedup > 100
+    assert headroom.sentence.endswith("it would limit only steps more than 100x faster than here.")

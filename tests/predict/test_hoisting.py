@@ -30,24 +30,24 @@ def hoisted(
         Call("files", "from_tensor_slices", Site("train.py", 1, 1, 1, 9)),
         Call("reader", "TFRecordDataset", Site("train.py", 2, 1, 2, 9), nested_in="outer"),
     ]
-    for number, each in enumerate(("map", *behind)):
-        own = function if each == "map" else None
+    for number, inner_method in enumerate(("map", *behind)):
+        own = function if inner_method == "map" else None
         site = Site("train.py", 3 + number, 1, 3 + number, 9)
-        name = each if number == 0 else f"{each}{number}"
-        calls.append(Call(name, each, site, (calls[-1].id,), function=own, nested_in="outer"))
+        name = inner_method if number == 0 else f"{inner_method}{number}"
+        calls.append(Call(name, inner_method, site, (calls[-1].id,), function=own, nested_in="outer"))
     at = Site("train.py", 20, 1, 20, 9)
     calls.append(Call("outer", method, at, ("files",)))
-    for each in outside:
-        calls.append(Call(each, each, at, (calls[-1].id,)))
+    for outer_method in outside:
+        calls.append(Call(outer_method, outer_method, at, (calls[-1].id,)))
     calls = [dataclasses.replace(call, **changes.get(call.id, {})) for call in calls]
     return hoist(dataclasses.replace(MADE, calls=tuple(calls)), next(call for call in calls if call.id == "map"))
 
 
 def test_a_map_at_the_end_goes_behind_the_outer_call_and_becomes_parallel() -> None:
     for method in ("interleave", "flat_map"):
-        found = hoisted(method=method)
-        assert found.edits == (MoveAfter("map", "outer"), SetArgument("map", "num_parallel_calls", AUTOTUNE))
-        assert (found.safety, found.reason) == (Safety.EXACT, "")
+        hoist = hoisted(method=method)
+        assert hoist.edits == (MoveAfter("map", "outer"), SetArgument("map", "num_parallel_calls", AUTOTUNE))
+        assert (hoist.safety, hoist.reason) == (Safety.EXACT, "")
 
 
 def test_what_follows_it_there_moves_too_or_stays_without_harm() -> None:
@@ -60,9 +60,9 @@ def test_what_follows_it_there_moves_too_or_stays_without_harm() -> None:
 
 @pytest.mark.parametrize("method", ["batch", "shuffle", "enumerate", "cache", "filter", "take", "repeat", "unheard_of"])
 def test_a_map_whose_results_another_call_works_on_stays(method: str) -> None:
-    found = hoisted(method)
-    assert found.edits == () and found.fix(is_auto=True) is None
-    assert found.reason == f"{method} at line 4, which follows it there, works on its results"
+    hoist = hoisted(method)
+    assert hoist.edits == () and hoist.fix(is_auto=True) is None
+    assert hoist.reason == f"{method} at line 4, which follows it there, works on its results"
 
 
 NEEDS_INSIDE = {
@@ -93,8 +93,8 @@ NEEDS_INSIDE = {
 
 @pytest.mark.parametrize(("facts", "reason"), NEEDS_INSIDE.values(), ids=NEEDS_INSIDE)
 def test_a_function_that_depends_on_where_it_is_called_stays(facts: dict[str, object], reason: str) -> None:
-    found = hoisted(function=dataclasses.replace(PURE, **facts))  # type: ignore[arg-type]
-    assert found.edits == () and reason in found.reason
+    hoist = hoisted(function=dataclasses.replace(PURE, **facts))  # type: ignore[arg-type]
+    assert hoist.edits == () and reason in hoist.reason
 
 
 def test_a_function_that_only_draws_numbers_draws_others() -> None:
@@ -111,8 +111,8 @@ def test_a_table_that_never_changes_may_be_read_anywhere() -> None:
 
 def test_the_reason_names_the_call_that_cannot_follow() -> None:
     counts = dataclasses.replace(PURE, python_ops=("EagerPyFunc",))
-    found = hoisted("map", map1={"function": counts})
-    assert found.reason.startswith("map at line 4, which follows it there, cannot: its function runs Python code")
+    hoist = hoisted("map", map1={"function": counts})
+    assert hoist.reason.startswith("map at line 4, which follows it there, cannot: its function runs Python code")
 
 
 PLACES = {
@@ -129,5 +129,5 @@ PLACES = {
 def test_a_place_of_which_not_all_is_known_keeps_its_map(made: dict[str, object], reason: str) -> None:
     more = made.get("**", {})
     made = {name: value for name, value in made.items() if name != "**"}
-    found = hoisted(**made, **more)  # type: ignore[arg-type]
-    assert found.edits == () and reason in found.reason
+    hoist = hoisted(**made, **more)  # type: ignore[arg-type]
+    assert hoist.edits == () and reason in hoist.reason

@@ -61,9 +61,9 @@ def test_a_pipeline_alone_is_limited_by_next(is_ahead, name):
     built_in = predict_speedup(alone, alone.main, everything, everything)
     assert built_in.uncalibrated == (name,)
     fast = calibrated(alone, **{name: getattr(BUILT_IN, name) / 2})
-    found = predict_speedup(fast, fast.main, everything, everything)
-    assert found.value > 1.5 * built_in.value
-    assert found.uncalibrated == ()
+    prediction = predict_speedup(fast, fast.main, everything, everything)
+    assert prediction.value > 1.5 * built_in.value
+    assert prediction.uncalibrated == ()
 
 
 @pytest.mark.parametrize(("rate", "is_limit"), [(None, False), (1e-4, True), (1e3, False)])
@@ -71,9 +71,9 @@ def test_elements_in_the_page_cache_are_read_no_faster_than_was_measured(rate, i
     made = pipeline(source(), map_("decode", ms=2.0, bytes=100_000), batch(4), consumer_ms=0.1)
     analysis = calibrated(made.analysis, page_cache_bytes_per_ns=rate)
     place = max(cache_places(analysis, analysis.main), key=lambda place: place.prediction.high)
-    found = read_from_disk(analysis, analysis.main, place, bytes_per_s=1.0)
-    assert (found.low, found.value) == (1.0, 1.0)
-    assert found.high == (1.0 if is_limit else place.prediction.high)
+    prediction = read_from_disk(analysis, analysis.main, place, bytes_per_s=1.0)
+    assert (prediction.low, prediction.value) == (1.0, 1.0)
+    assert prediction.high == (1.0 if is_limit else place.prediction.high)
 
 
 def test_unknown_machine_has_the_built_in_costs():
@@ -121,9 +121,9 @@ def test_costs_that_cannot_be_right_are_ignored(value):
 
 def test_a_dearer_read_predicts_more_from_a_larger_buffer():
     made = pipeline(source(ms=0.05, bytes=12_000, buffer_size=256), batch(64), consumer_ms=1, cores=4)
-    rule = next(each.rule for each in load_rules([], Settings()) if each.id == "small-reads")
+    rule = next(rule.rule for rule in load_rules([], Settings()) if rule.id == "small-reads")
     (built_in,), (dear,) = (
-        [each for each in rule.check(analysis) if isinstance(each, Finding)]
+        [finding for finding in rule.check(analysis) if isinstance(finding, Finding)]
         for analysis in (made.analysis, calibrated(made.analysis, small_read_ns=900.0))
     )
     assert dear.prediction.value > 1.5 * built_in.prediction.value

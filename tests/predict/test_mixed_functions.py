@@ -77,6 +77,6 @@ def test_what_it_draws_or_branches_on_is_said_as_for_a_whole_function(tmp_path):
     ],
 )
 def test_what_may_depend_on_more_than_its_element_is_refused(tmp_path, changes: dict[str, object], reason: str):
-    found = mixed(tmp_path, **changes)
-    assert found.fix is None
-    assert found.reason.startswith(reason) and bool(found.reason) == bool(reason)
+    mixture = mixed(tmp_path, **changes)
+    assert mixture.fix is None
+    assert mixture.reason.startswith(reason) and bool(mixture.reason) == bool(reason)

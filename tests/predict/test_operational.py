@@ -79,23 +79,23 @@ BEHIND = (
 
 def test_in_the_consumers_thread_costs_add_up():
     made = analysis(*SERIAL, consumer_ms=20, wait_ms=80)
-    found = predict(made, {"p0.1": 0.25})
-    assert found.value == pytest.approx(100 / (20 + 15 + 20))
+    prediction = predict(made, {"p0.1": 0.25})
+    assert prediction.value == pytest.approx(100 / (20 + 15 + 20))
 
 
 def test_behind_a_buffer_production_shrinks_as_a_whole_and_hides_behind_the_consumer():
     made = analysis(*BEHIND, consumer_ms=20, wait_ms=80)
-    found = predict(made, {"p0.2": 0.2})
-    assert found.value == pytest.approx(100 / 40)  # 100 ms x (0.75 x 0.2 + 0.25)
+    prediction = predict(made, {"p0.2": 0.2})
+    assert prediction.value == pytest.approx(100 / 40)  # 100 ms x (0.75 x 0.2 + 0.25)
     # The other bound: only the wait shrinks, 20 + 80 x 0.4 = 52 ms; 0.3 of the gain is the model's own uncertainty.
-    assert found.low == pytest.approx(1 + (100 / 52 - 1) * 0.7)
-    assert found.high == pytest.approx(1 + (100 / 40 - 1) * 1.3)
+    assert prediction.low == pytest.approx(1 + (100 / 52 - 1) * 0.7)
+    assert prediction.high == pytest.approx(1 + (100 / 40 - 1) * 1.3)
 
 
 def test_no_step_is_shorter_than_the_consumers_own_time():
-    found = predict(analysis(*BEHIND, consumer_ms=20, wait_ms=80), {"p0.2": 0.0, "p0.3": 0.0})
-    assert found.value == pytest.approx(5.0)
-    assert found.high == pytest.approx(5.0)  # the work goes on elsewhere
+    prediction = predict(analysis(*BEHIND, consumer_ms=20, wait_ms=80), {"p0.2": 0.0, "p0.3": 0.0})
+    assert prediction.value == pytest.approx(5.0)
+    assert prediction.high == pytest.approx(5.0)  # the work goes on elsewhere
     kept = dict.fromkeys(("p0.2", "p0.3"), 0.0)
     without = predict(analysis(*BEHIND, consumer_ms=20, wait_ms=80, busy_cores=1), kept, kept)
     assert without.value == pytest.approx(5.0)
@@ -108,10 +108,10 @@ def test_no_step_is_shorter_than_the_consumers_own_time():
 def test_removed_work_shortens_the_step_of_a_consumer_on_the_same_cores():
     shared = analysis(*BEHIND, consumer_ms=50, wait_ms=50, cores=1, busy_cores=1)  # 1.5 cores are wanted, 1 is there
     nothing = dict.fromkeys(("p0.2", "p0.3"), 0.0)
-    found = predict(shared, nothing, nothing)
+    prediction = predict(shared, nothing, nothing)
     # All 100 ms of input are 2/3 of the CPU time; without them the consumer's 50 ms wait less for the core, at best not at all.
-    assert found.value == pytest.approx(1 / (0.5 * (1 - 2 / 3 * 1 / 3)))
-    assert found.high <= 3.0 * BESIDE_INPUT.value
+    assert prediction.value == pytest.approx(1 / (0.5 * (1 - 2 / 3 * 1 / 3)))
+    assert prediction.high <= 3.0 * BESIDE_INPUT.value
     parallel = predict(shared, nothing)  # the same work elsewhere frees nothing, and there is no other core
     assert parallel.value == 1.0
     device = dataclasses.replace(shared.host, accelerators=(Accelerator("GPU", "a"),))
@@ -124,8 +124,8 @@ def test_a_measured_ceiling_bounds_the_prediction():
     made = dataclasses.replace(
         made, verdict=dataclasses.replace(made.verdict, max_speedup=2.0, is_ceiling_measured=True)
     )
-    found = predict(made, {"p0.2": 0.0, "p0.3": 0.0})
-    assert (found.value, found.high) == (2.0, 2.0)
+    prediction = predict(made, {"p0.2": 0.0, "p0.3": 0.0})
+    assert (prediction.value, prediction.high) == (2.0, 2.0)
 
 
 def test_the_next_slowest_stage_sets_the_pace():
@@ -134,8 +134,8 @@ def test_the_next_slowest_stage_sets_the_pace():
         iterator(1, "ParallelMapV2", 0, 1.0, 400, parallelism=4),
         iterator(2, "MapAndBatch", 1, 0.0, 50, parallelism=1),
     )
-    found = predict(analysis(*stages, consumer_ms=10, wait_ms=90), {"p0.1": 0.1})
-    assert found.value == pytest.approx(2.0)  # MapAndBatch works 50 of 100 ms on its one thread
+    prediction = predict(analysis(*stages, consumer_ms=10, wait_ms=90), {"p0.1": 0.1})
+    assert prediction.value == pytest.approx(2.0)  # MapAndBatch works 50 of 100 ms on its one thread
 
 
 def test_all_cores_bound_what_parallel_calls_can_give_but_not_what_a_cache_saves():
@@ -242,13 +242,13 @@ FACTORS = st.lists(st.floats(0, 1), min_size=7, max_size=7)
 @given(analyses(), FACTORS, FACTORS)
 def test_predictions_stay_between_one_and_the_ceiling(made, cost, work):
     ids = [it.id for it in made.main.iterators]
-    found = predict(made, dict(zip(ids, cost, strict=False)), dict(zip(ids, work, strict=False)))
-    assert 1 <= found.low <= found.value <= found.high
+    prediction = predict(made, dict(zip(ids, cost, strict=False)), dict(zip(ids, work, strict=False)))
+    assert 1 <= prediction.low <= prediction.value <= prediction.high
     own = demands(made, made.main)
     most = own.step_ns / own.consumer_ns
-    assert found.value <= most * (1 + 1e-9) and found.high <= BESIDE_INPUT.value * most * (1 + 1e-9)
+    assert prediction.value <= most * (1 + 1e-9) and prediction.high <= BESIDE_INPUT.value * most * (1 + 1e-9)
     if own.core_share == 1:  # nobody waited for a core, so the consumer's own time is what it is
-        assert found.value <= made.verdict.max_speedup * (1 + 1e-4)
+        assert prediction.value <= made.verdict.max_speedup * (1 + 1e-4)
 
 
 @given(analyses(), FACTORS, FACTORS, st.integers(0, 6), st.floats(0, 1))
@@ -262,8 +262,8 @@ def test_a_cheaper_iterator_is_never_predicted_to_slow_the_step(made, cost, work
 
 @given(analyses())
 def test_no_change_is_no_gain(made):
-    found = predict(made, {})
-    assert (found.value, found.low) == (pytest.approx(1.0), pytest.approx(1.0))
+    prediction = predict(made, {})
+    assert (prediction.value, prediction.low) == (pytest.approx(1.0), pytest.approx(1.0))
     assert isinstance(made.main, Pipeline)
 
 
@@ -278,7 +278,7 @@ def alone(made: Analysis, steps_per_epoch: int | None = None) -> Analysis:
         steps=(StepSeries("c0", times),),
         is_pipeline_alone=True,
     )
-    pipelines = tuple(dataclasses.replace(each, consumer=consumer) for each in made.pipelines)
+    pipelines = tuple(dataclasses.replace(pipeline, consumer=consumer) for pipeline in made.pipelines)
     return dataclasses.replace(made, recording=recording, pipelines=pipelines)
 
 
@@ -299,9 +299,9 @@ def cached(map_ms: float, batch_ms: float, cost: float = 0.0) -> tuple[Analysis,
 
 def test_remaining_work_costs_half_when_all_other_work_is_removed():
     made, gone = cached(map_ms=99, batch_ms=1)
-    found = predict(made, gone, gone)
-    assert found.value == pytest.approx(200, rel=0.02)
-    assert found.low < 100 * 0.71 and found.high > 250
+    prediction = predict(made, gone, gone)
+    assert prediction.value == pytest.approx(200, rel=0.02)
+    assert prediction.low < 100 * 0.71 and prediction.high > 250
 
 
 def test_remaining_work_costs_the_same_when_work_is_only_parallelised():
@@ -328,8 +328,8 @@ def test_each_further_component_costs_a_pipeline_alone_its_share_of_a_next():
 
 def test_what_a_change_adds_to_each_step_is_no_shorter_step():
     made, gone = cached(map_ms=9.999, batch_ms=0.001)
-    found = predict_speedup(made, made.main, gone, gone, added_ns=1.0 * MS)
-    assert found.value == pytest.approx(10.0, rel=0.01)
+    prediction = predict_speedup(made, made.main, gone, gone, added_ns=1.0 * MS)
+    assert prediction.value == pytest.approx(10.0, rel=0.01)
 
 
 def without_cpu_time(busy_ms: float):
@@ -378,10 +378,10 @@ def test_cores_of_unknown_load_are_not_reported_as_busy():
 @pytest.mark.parametrize("run", sorted(path.name for path in PROFILES.glob("*") if path.is_dir()))
 def test_real_profiles_use_no_more_cores_than_there_are(run):
     try:
-        found = analyse(read_trace(PROFILES / run), None, run)
+        analysed = analyse(read_trace(PROFILES / run), None, run)
     except AdvisorError:
         pytest.skip("it cannot be analysed")
-    uses = [use for pipeline in found.pipelines if (use := core_use(found, pipeline)) is not None]
+    uses = [use for pipeline in analysed.pipelines if (use := core_use(analysed, pipeline)) is not None]
     if not uses:
         pytest.skip("nothing in it says what the cores did")
     for use in uses:

@@ -20,9 +20,9 @@ def predicted(ms: float, threads: float, cores: int = 8, consumer_ms: float = 0.
 
 @given(ms=st.floats(0.005, 50), threads=st.integers(1, 8))
 def test_it_lies_between_nothing_and_the_ideal(ms, threads):
-    found, ideal = predicted(ms, threads)
-    assert 1 <= found.low <= found.value <= found.high
-    assert found.value <= ideal.value * (1 + 1e-9) and found.high <= ideal.high * (1 + 1e-9)
+    scaled, ideal = predicted(ms, threads)
+    assert 1 <= scaled.low <= scaled.value <= scaled.high
+    assert scaled.value <= ideal.value * (1 + 1e-9) and scaled.high <= ideal.high * (1 + 1e-9)
 
 
 def test_large_elements_lose_a_fifth_small_ones_everything():
@@ -39,6 +39,6 @@ def test_the_gain_grows_with_the_elements():
 
 def test_effects_on_iterators_are_reported_without_losses():
     """So that the plan can say that the cores are the limit then, and not a thread that waits for its turn."""
-    found, _ = predicted(5.0, 4)
-    assert [effect.cost for effect in found.effects] == [pytest.approx(0.25, rel=0.01)]
-    assert [effect.work for effect in found.effects] == [1.0]
+    scaled, _ = predicted(5.0, 4)
+    assert [effect.cost for effect in scaled.effects] == [pytest.approx(0.25, rel=0.01)]
+    assert [effect.work for effect in scaled.effects] == [1.0]

@@ -55,12 +55,14 @@ def test_the_predicted_step_is_the_one_that_follows(change, ms, consumer_ms, cor
     before, after = (pipeline(*s, consumer_ms=consumer_ms, cores=cores, epochs=3).analysis for s in CHANGES[change](ms))
     report = run_rules(before, RULES, ALL)
     rule = change.partition(" ")[0]
-    found = next((each for each in report.findings if each.rule == rule and each.prediction is not None), None)
-    assume(found is not None)
+    finding = next(
+        (finding for finding in report.findings if finding.rule == rule and finding.prediction is not None), None
+    )
+    assume(finding is not None)
     real = before.main.steps.mean_ns / after.main.steps.mean_ns
     # What becomes a stage of its own is still added to the thread that it leaves: at most so much is promised too little. On
     # this line every thread works all the time, and elements are handed over for nothing.
-    assert (LOST if rule in SPREADING else 0.85) * real <= found.prediction.value <= 1.02 * real
-    assert found.prediction.low <= real * 1.02 and real <= found.prediction.high * 1.02
+    assert (LOST if rule in SPREADING else 0.85) * real <= finding.prediction.value <= 1.02 * real
+    assert finding.prediction.low <= real * 1.02 and real <= finding.prediction.high * 1.02
     if report.outlook.plan is not None:
-        assert report.outlook.plan.prediction.value >= found.prediction.value * 0.98 or found.fix is None
+        assert report.outlook.plan.prediction.value >= finding.prediction.value * 0.98 or finding.fix is None

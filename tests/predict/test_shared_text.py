@@ -43,7 +43,9 @@ def helper(first: Call, *others: Call, function: FunctionFacts = STATELESS):
 
 
 def reasons(made) -> list[str]:
-    return [each.reason for each in cache_obstacles(made, next(each for each in made.calls if each.id == "train"))]
+    return [
+        obstacle.reason for obstacle in cache_obstacles(made, next(call for call in made.calls if call.id == "train"))
+    ]
 
 
 def test_what_forbids_a_cache_in_another_dataset_of_the_text_names_it():
@@ -121,7 +123,9 @@ def shuffled(*between: Call):
 
 
 def movable(*calls: Call) -> list[str]:
-    return [each.id for each in movable_shuffles(analysed(*calls), next(each for each in calls if each.id == "train"))]
+    return [
+        shuffle.id for shuffle in movable_shuffles(analysed(*calls), next(call for call in calls if call.id == "train"))
+    ]
 
 
 def test_a_shuffle_moves_only_if_it_can_in_all_datasets_of_the_text():

@@ -79,17 +79,17 @@ def split(analysis: Analysis, max_bytes: float = 1e9):
 
 
 def test_the_shuffle_moves_and_the_cache_comes_first(tmp_path):
-    found = split(analysis_of(tmp_path))
-    assert found.fix is not None, found.reason
-    edit, move, cache = found.fix.edits
+    candidate = split(analysis_of(tmp_path))
+    assert candidate.fix is not None, candidate.reason
+    edit, move, cache = candidate.fix.edits
     assert isinstance(edit, SplitMap) and isinstance(move, MoveAfter) and isinstance(cache, InsertAfter)
     assert move.after_id == cache.call_id == edit.call_id
     assert edit.second.startswith("def load_random(image):")  # the file is not known to be the script
-    assert (found.line, found.names, found.fix.safety) == (4, ("image",), Safety.EXACT)
-    assert found.ops == {"DecodeJpeg": 1, "ResizeBilinear": 1}
-    assert found.element_bytes == 1_000
-    assert found.bytes is not None and found.bytes % 1_000 == 0
-    assert found.fix.is_auto
+    assert (candidate.line, candidate.names, candidate.fix.safety) == (4, ("image",), Safety.EXACT)
+    assert candidate.ops == {"DecodeJpeg": 1, "ResizeBilinear": 1}
+    assert candidate.element_bytes == 1_000
+    assert candidate.bytes is not None and candidate.bytes % 1_000 == 0
+    assert candidate.fix.is_auto
 
 
 @pytest.mark.parametrize(
@@ -106,19 +106,19 @@ def test_an_op_that_may_do_anything_counts_only_in_the_first_half(tmp_path, op, 
     for number in (0, 2):
         lines = list(LINES)
         lines[number] = replace(lines[number], ops={**lines[number].ops, op: 1})
-        found = split(analysis_of(tmp_path, lines=tuple(lines), **facts))
-        assert found.reason.startswith(reason) if number == 0 else found.fix is not None
+        candidate = split(analysis_of(tmp_path, lines=tuple(lines), **facts))
+        assert candidate.reason.startswith(reason) if number == 0 else candidate.fix is not None
 
 
 def test_a_variable_that_the_first_half_may_read_is_an_assumption(tmp_path):
     facts = {"stateful_ops": ("RandomUniform", "ReadVariableOp"), "resources": (CapturedResource("variable", "scale"),)}
     lines = (replace(LINES[0], ops={"DecodeJpeg": 1, "ReadVariableOp": 1}), *LINES[1:])
-    found = split(analysis_of(tmp_path, lines=lines, **facts))
-    assert found.fix is not None and not found.fix.is_auto
-    assert "the variable `scale` is not assigned" in found.fix.assumptions[0]
+    candidate = split(analysis_of(tmp_path, lines=lines, **facts))
+    assert candidate.fix is not None and not candidate.fix.is_auto
+    assert "the variable `scale` is not assigned" in candidate.fix.assumptions[0]
     lines = (*LINES[:2], replace(LINES[2], ops={"RandomUniform": 1, "ReadVariableOp": 1}))
-    found = split(analysis_of(tmp_path, lines=lines, **facts))
-    assert found.fix is not None and not found.fix.assumptions
+    candidate = split(analysis_of(tmp_path, lines=lines, **facts))
+    assert candidate.fix is not None and not candidate.fix.assumptions
 
 
 def test_what_does_not_fit_in_memory_is_not_proposed(tmp_path):
@@ -128,14 +128,14 @@ def test_what_does_not_fit_in_memory_is_not_proposed(tmp_path):
     assert split(analysis, size - 1).reason == "what the first half passes on does not fit in memory"
     assert split(analysis, size).fix is not None
     lines = (*LINES[:2], replace(LINES[2], bytes_before=None))
-    found = split(analysis_of(tmp_path, lines=lines))
-    assert found.fix is not None and not found.fix.is_auto  # its size is unknown
+    candidate = split(analysis_of(tmp_path, lines=lines))
+    assert candidate.fix is not None and not candidate.fix.is_auto  # its size is unknown
 
 
 def test_an_order_that_a_cache_would_freeze(tmp_path):
     unordered = replace(MAP, arguments=(*MAP.arguments, ("deterministic", False)))
-    found = split(analysis_of(tmp_path, source(spec=SPEC), unordered, batch(32)))
-    assert found.fix is None and "no fixed order" in found.reason
+    candidate = split(analysis_of(tmp_path, source(spec=SPEC), unordered, batch(32)))
+    assert candidate.fix is None and "no fixed order" in candidate.reason
 
 
 def test_the_finding_says_where_and_why_not(tmp_path):
@@ -144,16 +144,16 @@ def test_the_finding_says_where_and_why_not(tmp_path):
     def finding(analysis: Analysis):
         return run_rules(analysis, rule, Settings()).findings[0]
 
-    found = finding(analysis_of(tmp_path))
-    assert found.fix is not None
+    advice = finding(analysis_of(tmp_path))
+    assert advice.fix is not None
     assert (
         "It is cut at line 4; the first half passes on `image`, 1,000 B per element and 9.54 MiB per epoch."
-        in found.because
+        in advice.because
     )
     early = (replace(LINES[0], is_random=True), *LINES[1:])
-    found = finding(analysis_of(tmp_path, lines=early))
-    assert found.fix is None
-    assert found.because.endswith(
+    advice = finding(analysis_of(tmp_path, lines=early))
+    assert advice.fix is None
+    assert advice.because.endswith(
         "It could be cut by hand at line 2. It is not cut automatically, because nothing is computed before it. "
         "The size of the elements at that point is unknown."
     )
@@ -173,12 +173,12 @@ def test_the_finding_says_where_and_why_not(tmp_path):
 
 
 def test_a_cache_before_the_map_moves_and_only_the_additional_memory_counts(tmp_path):
-    found = split(analysis_of(tmp_path, source(spec=SPEC, bytes=400), cache(), shuffle(), MAP, batch(32)))
-    assert found.fix is not None, found.reason
-    edit, move, added, removed = found.fix.edits
+    candidate = split(analysis_of(tmp_path, source(spec=SPEC, bytes=400), cache(), shuffle(), MAP, batch(32)))
+    assert candidate.fix is not None, candidate.reason
+    edit, move, added, removed = candidate.fix.edits
     assert isinstance(edit, SplitMap) and isinstance(move, MoveAfter) and isinstance(added, InsertAfter)
-    assert found.replaced is not None and removed == Remove(found.replaced.id)
-    assert found.bytes is not None and found.added_bytes == found.bytes * 600 // 1_000
+    assert candidate.replaced is not None and removed == Remove(candidate.replaced.id)
+    assert candidate.bytes is not None and candidate.added_bytes == candidate.bytes * 600 // 1_000
 
 
 def test_a_pass_that_ends_early_is_named_with_the_line_of_the_cut(tmp_path):

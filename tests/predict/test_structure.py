@@ -90,8 +90,8 @@ def test_walks_over_calls_in_a_cycle_end(links, reached):
 def test_a_batch_is_behind_a_map_if_nothing_between_looks_at_elements(between, is_found):
     made = pipeline(source(), map_("scale", ms=1, random=True), *between, batch(8), consumer_ms=1).analysis
     iterator = next(it for it in made.main.iterators if any(call.method == "map" for call in it.calls))
-    found = batch_after(made.main, iterator)
-    assert (found is not None and found.method == "batch") is is_found
+    batch_call = batch_after(made.main, iterator)
+    assert (batch_call is not None and batch_call.method == "batch") is is_found
 
 
 def test_calls_behind_a_cache_are_those_between_it_and_the_consumer():

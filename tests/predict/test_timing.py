@@ -89,8 +89,8 @@ def test_python_code_that_never_ran_twice_at_once_makes_the_fix_ask():
     assert judged(analysed(PYTHON, ()), InsertAfter("batch", "prefetch", (("", 2),))).assumptions == ()
     made = analysed(PYTHON, ())
     parallel = tuple(
-        dataclasses.replace(each, arguments={"num_parallel_calls": 2}) if each.id == "map" else each
-        for each in made.calls
+        dataclasses.replace(call, arguments={"num_parallel_calls": 2}) if call.id == "map" else call
+        for call in made.calls
     )
     assert judged(dataclasses.replace(made, calls=parallel), edit).assumptions == ()
 
@@ -108,7 +108,7 @@ def test_another_dataset_of_the_text_counts():
 
 def test_every_finding_of_a_run_is_judged():
     made = pipeline(source(), map_("distort", ms=5, random=True), batch(32), consumer_ms=20, cores=8).analysis
-    calls = tuple(dataclasses.replace(each, function=READS) if each.method == "map" else each for each in made.calls)
+    calls = tuple(dataclasses.replace(call, function=READS) if call.method == "map" else call for call in made.calls)
     host = made.host
     recording = Recording("train.py", host, ScriptExit("stopped"), calls=calls, state=(ASSIGNED,))
     report = run_rules(

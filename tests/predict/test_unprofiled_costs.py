@@ -36,16 +36,16 @@ def profiled(slowdown: float, shuffle_ns: float | None, function_ns: int = 1):
     return replace(analysis, pipelines=(main,)), main
 
 
-def by_name(found, name):
-    return next(it for it in found.iterators if it.name == name)
+def by_name(pipeline, name):
+    return next(it for it in pipeline.iterators if it.name == name)
 
 
 @given(slowdown=st.floats(1, 4), own_ns=st.floats(100, 100_000))
 def test_all_blame_and_all_work_are_still_there(slowdown, own_ns):
     _, main = profiled(slowdown, own_ns)
-    found = unprofiled(main)
-    assert sum(it.blame_share for it in found.iterators) == pytest.approx(1)
-    assert sum(it.busy_ns for it in found.iterators) == pytest.approx(
+    pipeline = unprofiled(main)
+    assert sum(it.blame_share for it in pipeline.iterators) == pytest.approx(1)
+    assert sum(it.busy_ns for it in pipeline.iterators) == pytest.approx(
         sum(it.busy_ns for it in main.iterators), rel=1e-3
     )
 

@@ -198,44 +198,44 @@ def chain_of(calls: dict[str, Call], call_id: str) -> list[Call]:
 def is_random(call: Call, calls: dict[str, Call]) -> bool:
     """Whether the call or anything that it comes from differs from epoch to epoch."""
     own = call.method in ("shuffle", "sample_from_datasets") or bool(call.function and call.function.random_ops)
-    return own or any(is_random(calls[each], calls) for each in call.inputs if each in calls)
+    return own or any(is_random(calls[call_id], calls) for call_id in call.inputs if call_id in calls)
 
 
 def legal(calls: dict[str, Call], chain: list[Call], seed: int | None) -> list[Claim]:
     """Edits that keep what they claim, in a script with that global seed."""
-    found = []
+    claims = []
     for call in [*chain, *(c for c in calls.values() if c.nested_in or c.method in ("map", "interleave"))]:
         draws = bool(call.function and call.function.random_ops)
         match call.method:
             case "map":
                 claim = Safety.RERANDOMIZED if draws else Safety.EXACT
-                found.append(Claim((SetArgument(call.id, "num_parallel_calls", 4),), claim))
+                claims.append(Claim((SetArgument(call.id, "num_parallel_calls", 4),), claim))
             case "batch":
-                found.append(Claim((SetArgument(call.id, "num_parallel_calls", AUTOTUNE),), Safety.EXACT))
+                claims.append(Claim((SetArgument(call.id, "num_parallel_calls", AUTOTUNE),), Safety.EXACT))
             case "interleave":
-                found.append(Claim((SetArgument(call.id, "num_parallel_calls", 2),), Safety.EXACT))
+                claims.append(Claim((SetArgument(call.id, "num_parallel_calls", 2),), Safety.EXACT))
                 if not any(c.method in ("shuffle", "filter", "enumerate") for c in chain):
-                    found.append(Claim((SetArgument(call.id, "cycle_length", 3),), Safety.REORDERED))
+                    claims.append(Claim((SetArgument(call.id, "cycle_length", 3),), Safety.REORDERED))
             case "prefetch":
-                found.append(Claim((Remove(call.id),), Safety.EXACT))
+                claims.append(Claim((Remove(call.id),), Safety.EXACT))
     for call in chain:
-        found.append(Claim((InsertAfter(call.id, "prefetch", (("", AUTOTUNE),)),), Safety.EXACT))
+        claims.append(Claim((InsertAfter(call.id, "prefetch", (("", AUTOTUNE),)),), Safety.EXACT))
         if not is_random(call, calls) and call.cardinality != -1:
-            found.append(Claim((InsertAfter(call.id, "cache"),), Safety.EXACT))
+            claims.append(Claim((InsertAfter(call.id, "cache"),), Safety.EXACT))
     for behind, before in itertools.pairwise(chain):
         draws = bool(behind.function and behind.function.random_ops)
         if before.method == "shuffle" and behind.method == "map" and not draws:
-            found.append(Claim((MoveAfter(before.id, behind.id),), Safety.EXACT))
-    found += [Claim(edits, Safety.EXACT) for edits in vectorizing(chain)]
+            claims.append(Claim((MoveAfter(before.id, behind.id),), Safety.EXACT))
+    claims += [Claim(edits, Safety.EXACT) for edits in vectorizing(chain)]
     if seed is None:
-        return found
-    return [Claim(each.edits, Safety.RERANDOMIZED) if fuses_otherwise(each, chain) else each for each in found]
+        return claims
+    return [Claim(claim.edits, Safety.RERANDOMIZED) if fuses_otherwise(claim, chain) else claim for claim in claims]
 
 
 def vectorizing(chain: list[Call]) -> Iterator[tuple[Edit, ...]]:
     """The edits that call a function without random numbers once per batch."""
     for place, call in enumerate(chain):
-        between = list(itertools.takewhile(lambda each: each.method in BLIND, reversed(chain[:place])))
+        between = list(itertools.takewhile(lambda earlier: earlier.method in BLIND, reversed(chain[:place])))
         following = chain[place - len(between) - 1] if place > len(between) else None
         is_affine = call.function is not None and call.function.name == "affine"
         if is_affine and following is not None and following.method == "batch":
@@ -245,8 +245,8 @@ def vectorizing(chain: list[Call]) -> Iterator[tuple[Edit, ...]]:
 def hoisting(calls: dict[str, Call]) -> list[Claim]:
     """The edits that move maps out of the function of an interleave, with the level that the advisor claims for them."""
     analysis = replace(MADE, calls=tuple(calls.values()))
-    found = [hoist(analysis, call) for call in calls.values() if call.method == "map" and call.nested_in is not None]
-    return [Claim(each.edits, each.safety) for each in found if each.edits]
+    hoists = [hoist(analysis, call) for call in calls.values() if call.method == "map" and call.nested_in is not None]
+    return [Claim(hoist.edits, hoist.safety) for hoist in hoists if hoist.edits]
 
 
 def fuses_otherwise(claim: Claim, chain: list[Call]) -> bool:
@@ -268,7 +268,7 @@ def illegal(calls: dict[str, Call], chain: list[Call], counts: dict[str, int], c
     `compared`: elements that are looked at. What is cut off behind them nobody can see, where TensorFlow does not know how many
     there are; a judgement says so (`is_complete`).
     """
-    found = []
+    claims = []
     for place, call in enumerate(chain):
         draws = any(bool(c.function and c.function.random_ops) for c in chain[place:])
         frozen = any(c.method == "cache" for c in chain[:place])
@@ -277,20 +277,20 @@ def illegal(calls: dict[str, Call], chain: list[Call], counts: dict[str, int], c
         if call.cardinality == -1 or counts[call.id] < 2 or frozen:
             continue
         if draws or (call.method == "shuffle" and counts[call.id] > 2):
-            found.append(Claim((InsertAfter(call.id, "cache"),), Safety.EXACT))
+            claims.append(Claim((InsertAfter(call.id, "cache"),), Safety.EXACT))
         if not any(c.method in ("filter", "shuffle", "repeat") for c in chain[:place]):
-            found.append(
+            claims.append(
                 Claim((InsertAfter(call.id, "take", (("", min(counts[call.id], compared) - 1),)),), Safety.EXACT)
             )
-            found.append(Claim((InsertAfter(call.id, "skip", (("", 1),)),), Safety.EXACT))
+            claims.append(Claim((InsertAfter(call.id, "skip", (("", 1),)),), Safety.EXACT))
         if (
             call.method == "map"
             and not (call.function and call.function.random_ops)
             and call.function
             and call.function.name == "affine"
         ):
-            found.append(Claim((Remove(call.id),), Safety.EXACT))
-    return found
+            claims.append(Claim((Remove(call.id),), Safety.EXACT))
+    return claims
 
 
 def edited_methods(edit: Edit, chain: list[Call]) -> list[str]:

@@ -10,9 +10,9 @@ MS = 1_000_000
 
 def recording(durations_ms, waits_ms=(), warmup=2, steps=3, unprofiled=0):
     starts, now = [], 0
-    for each in durations_ms:
+    for duration_ms in durations_ms:
         starts.append(now)
-        now += each * MS
+        now += duration_ms * MS
     ends = (*starts[1:], now)
     series = StepSeries("c0", tuple(starts), tuple(wait * MS for wait in waits_ms), ends)
     window = Window(0, now, warmup, steps, "steps", plain_steps=unprofiled)

@@ -168,7 +168,7 @@ def prove(session, clock, seconds):
     proposed = {frozenset(): [CACHE, MAP, FETCH], frozenset({"cache"}): [MAP, FETCH]}
 
     def propose(report, kept):
-        return proposed.get(frozenset(each.rule for each in kept), [])
+        return proposed.get(frozenset(finding.rule for finding in kept), [])
 
     report = Report(None)
     return prove_fixes(session, report, {}, propose, lambda path: report, clock.now + seconds, lambda progress: None,
@@ -217,7 +217,7 @@ def test_a_trial_that_is_stopped_costs_nothing_that_is_proved():
     result = prove(session, clock, seconds=75)
     assert kept(result) == ["cache"]
     assert result.total is not None and result.total.verdict == FASTER
-    assert [(each.finding.rule, each.trial.verdict) for each in result.attempts] == [
+    assert [(attempt.finding.rule, attempt.trial.verdict) for attempt in result.attempts] == [
         ("cache", FASTER),
         ("map", REFUSED),
     ]

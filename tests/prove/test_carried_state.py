@@ -44,15 +44,15 @@ def test_datasets_that_the_script_makes_after_its_first_element_are_judged_too(t
     """The edited pipeline was recorded while the script was held: the second call of the helper was still to come."""
     edited = (*TRAINING[:2], call(900, "prefetch", 4, "c2"), TRAINING[2])
     recording = carried(tmp_path, (*TRAINING, *LATER), edited)
-    assert [each.id for each in recording.calls] == ["c1", "c2", "c900", "c3", "c5", "c6", "c7"]
+    assert [call.id for call in recording.calls] == ["c1", "c2", "c900", "c3", "c5", "c6", "c7"]
     made = of(recording)
-    reasons = [each.reason for each in cache_obstacles(made, recording.calls[3])]
+    reasons = [obstacle.reason for obstacle in cache_obstacles(made, recording.calls[3])]
     assert any("val.txt" in reason for reason in reasons)
 
 
 def test_a_call_that_an_edit_took_out_does_not_come_back(tmp_path: Path) -> None:
     recording = carried(tmp_path, (*TRAINING, *LATER), (TRAINING[0], replace(TRAINING[2], inputs=("c1",))))
-    assert [each.id for each in recording.calls] == ["c1", "c3", "c5", "c6", "c7"]
+    assert [call.id for call in recording.calls] == ["c1", "c3", "c5", "c6", "c7"]
     assert recording.state == (CHANGED,)
 
 

@@ -45,15 +45,15 @@ def dataset(safety, **more):
     ],
 )
 def test_verdict(data, speed, verdict):
-    found, sentence = verdict_of(DataFacts(data, "about the data"), SpeedFacts(speed, None, "about the speed"))
-    assert found == verdict
+    actual, sentence = verdict_of(DataFacts(data, "about the data"), SpeedFacts(speed, None, "about the speed"))
+    assert actual == verdict
     assert "About the data." in sentence and "About the speed." in sentence
 
 
 def test_every_verdict_is_one_of_those_in_the_schema():
     states = itertools.product(("equal", "different", "unknown"), ("faster", "same", "slower", "unknown"))
-    found = {verdict_of(DataFacts(data, "a"), SpeedFacts(speed, None, "b"))[0] for data, speed in states}
-    assert found == set(VERDICTS)
+    verdicts = {verdict_of(DataFacts(data, "a"), SpeedFacts(speed, None, "b"))[0] for data, speed in states}
+    assert verdicts == set(VERDICTS)
 
 
 @pytest.mark.parametrize(

@@ -96,13 +96,13 @@ def test_as_many_parallel_calls_as_the_training_needs_take_less_memory_and_are_a
         assert trial.verdict == FASTER
         loop = LoopResult((Attempt(finding, trial, is_kept=True),), (finding,), trial)
         deadline = time.monotonic() + 120
-        found = with_cheapest(session, loop, calls, STEP_S * 1e9, 16, deadline, lambda progress: None)
-    numbers = found.fixed_numbers
+        result = with_cheapest(session, loop, calls, STEP_S * 1e9, 16, deadline, lambda progress: None)
+    numbers = result.fixed_numbers
     assert numbers is not None and numbers.is_chosen, numbers
     assert numbers.parallel_calls is not None and 2 <= numbers.parallel_calls <= 6
     assert numbers.buffer_size == 1
     assert numbers.autotune_bytes - numbers.fixed_bytes >= 64 * MIB
-    (kept,) = found.kept
+    (kept,) = result.kept
     assert kept.fix is not None and kept.fix.edits == (
         SetArgument(MAP, "num_parallel_calls", numbers.parallel_calls),
         InsertAfter(END, "prefetch", (("", 1),)),

@@ -20,21 +20,21 @@ def report_of(size: int, ms: float, **keras: int):
 
 
 def test_steps_of_the_same_size_are_compared():
-    found = compare_reports(report_of(32, 10), report_of(32, 5))
-    assert found.step_speedup is not None
-    assert found.step_speedup.value > 1.5
+    comparison = compare_reports(report_of(32, 10), report_of(32, 5))
+    assert comparison.step_speedup is not None
+    assert comparison.step_speedup.value > 1.5
 
 
 def test_a_larger_batch_is_not_called_slower():
-    found = compare_reports(report_of(8, 10), report_of(64, 20))
-    assert (found.step_speedup, found.verdict) == (None, "unknown")
-    assert any("A step takes 8 elements before and 64 after" in note for note in found.notes)
+    comparison = compare_reports(report_of(8, 10), report_of(64, 20))
+    assert (comparison.step_speedup, comparison.verdict) == (None, "unknown")
+    assert any("A step takes 8 elements before and 64 after" in note for note in comparison.notes)
 
 
 def test_several_steps_per_call_are_not_called_slower():
-    found = compare_reports(report_of(32, 1), report_of(32, 10, steps_per_execution=32))
-    assert (found.step_speedup, found.verdict) == (None, "unknown")
-    assert any("32 elements before and 1024 after" in note for note in found.notes)
+    comparison = compare_reports(report_of(32, 1), report_of(32, 10, steps_per_execution=32))
+    assert (comparison.step_speedup, comparison.verdict) == (None, "unknown")
+    assert any("32 elements before and 1024 after" in note for note in comparison.notes)
 
 
 def test_what_could_not_be_kept_from_the_disk_is_said_once():
@@ -62,6 +62,6 @@ def test_what_could_not_be_kept_from_the_disk_is_said_once():
 )
 def test_runs_that_vary_widely_are_not_called_the_same(interval, verdict):
     report = report_of(32, 1)
-    found = compare_reports(report, report, EndToEnd("same", interval))
-    assert found.verdict == verdict
-    assert any("vary too much" in note for note in found.notes) == (verdict == "unknown")
+    comparison = compare_reports(report, report, EndToEnd("same", interval))
+    assert comparison.verdict == verdict
+    assert any("vary too much" in note for note in comparison.notes) == (verdict == "unknown")

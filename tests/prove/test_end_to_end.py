@@ -45,11 +45,11 @@ def test_runs_by_turns_replace_the_windows_of_the_profiled_runs():
     before = tuple(RunSteps(20.0 * MS, 0.6, 50, 100) for _ in range(6))
     after = tuple(RunSteps(10.0 * MS, 0.2, 50, 200) for _ in range(6))
     whole = EndToEnd("faster", Interval(2, 1.9, 2.1), before, after)
-    found = compare_reports(report, report, whole)
-    assert found.verdict == "faster"
-    assert found.turns == 6
-    assert (found.before.figures.step_ns, found.after.figures.step_ns) == (20 * MS, 10 * MS)
-    assert (found.before.figures.wait_share, found.after.figures.peak_rss_bytes) == (0.6, 200)
+    comparison = compare_reports(report, report, whole)
+    assert comparison.verdict == "faster"
+    assert comparison.turns == 6
+    assert (comparison.before.figures.step_ns, comparison.after.figures.step_ns) == (20 * MS, 10 * MS)
+    assert (comparison.before.figures.wait_share, comparison.after.figures.peak_rss_bytes) == (0.6, 200)
 
 
 def tried(verdict, *edits, is_replayable=True):
@@ -129,10 +129,12 @@ def test_runs_that_were_made_before_are_those_of_the_first_turn(early, order, mo
 
     monkeypatch.setattr(end_to_end, "time_run", timed)
     sides = (CaptureRequest(Path("unused"), Path(name)) for name in ("B", "A"))
-    found = measure_end_to_end(*sides, lambda progress: None, early={name: EarlyRun(runs[name], 5.0) for name in early})
+    measurement = measure_end_to_end(
+        *sides, lambda progress: None, early={name: EarlyRun(runs[name], 5.0) for name in early}
+    )
     assert "".join(made) == order.replace(" ", "")
-    assert (found.verdict, len(found.before), len(found.after)) == (FASTER, 3, 3)
-    assert found.test == PairedTest("clear", 3, 8)  # three pairs have no exact interval
+    assert (measurement.verdict, len(measurement.before), len(measurement.after)) == (FASTER, 3, 3)
+    assert measurement.test == PairedTest("clear", 3, 8)  # three pairs have no exact interval
 
 
 @pytest.mark.parametrize(("deadline", "expected"), [(None, [None, 50, 40, 30, 20, 10]), (1045.0, [None, 35, 25, 15])])

@@ -55,8 +55,8 @@ class Held:
 
 
 def looped(*kept, left=()):
-    attempts = [Attempt(each, Trial(FASTER, rate_after=1000.0), is_kept=True) for each in kept]
-    attempts += [Attempt(each, Trial(SAME, rate_after=1000.0), is_kept=False) for each in left]
+    attempts = [Attempt(finding, Trial(FASTER, rate_after=1000.0), is_kept=True) for finding in kept]
+    attempts += [Attempt(finding, Trial(SAME, rate_after=1000.0), is_kept=False) for finding in left]
     return LoopResult(tuple(attempts), kept, attempts[0].trial if len(kept) == 1 else None)
 
 
@@ -95,9 +95,9 @@ def test_only_free_numbers_are_replaced():
 def test_little_memory_is_no_reason_to_give_up_what_adapts():
     loop = looped(PARALLEL, left=(PREFETCH,))
     held = Held(answer(3))
-    found = cheapest(held, loop)
-    assert (found.kept, found.attempts) == (loop.kept, loop.attempts)
-    numbers = found.fixed_numbers
+    result = cheapest(held, loop)
+    assert (result.kept, result.attempts) == (loop.kept, loop.attempts)
+    numbers = result.fixed_numbers
     assert (numbers.parallel_calls, numbers.buffer_size, numbers.is_chosen) == (2, 1, False)
     assert numbers.sentence == (
         "AUTOTUNE is kept instead of num_parallel_calls=2 and prefetch(1): the pipeline would take 497 MiB instead of 500 MiB "
@@ -111,13 +111,13 @@ def test_little_memory_is_no_reason_to_give_up_what_adapts():
 
 
 def test_much_memory_at_the_same_speed_is_one():
-    found = cheapest(Held(answer(400, 0.99)), looped(PARALLEL, left=(PREFETCH,)))
-    assert found.fixed_numbers.is_chosen
-    assert (found.fixed_numbers.parallel_calls, found.fixed_numbers.autotune_calls) == (2, 16)
-    assert "as fast in steps of 10 ms (0.99x (0.98x to 1.00x))" in found.fixed_numbers.sentence
-    parallel, prefetch = (attempt.finding for attempt in found.attempts)
-    assert found.kept == (parallel,)
-    assert found.kept[0] is parallel  # the loop drops findings by identity
+    result = cheapest(Held(answer(400, 0.99)), looped(PARALLEL, left=(PREFETCH,)))
+    assert result.fixed_numbers.is_chosen
+    assert (result.fixed_numbers.parallel_calls, result.fixed_numbers.autotune_calls) == (2, 16)
+    assert "as fast in steps of 10 ms (0.99x (0.98x to 1.00x))" in result.fixed_numbers.sentence
+    parallel, prefetch = (attempt.finding for attempt in result.attempts)
+    assert result.kept == (parallel,)
+    assert result.kept[0] is parallel  # the loop drops findings by identity
     assert parallel.fix.edits == (SetArgument("map", "num_parallel_calls", 2),)
     assert prefetch.fix.edits == (InsertAfter("batch", "prefetch", (("", 1),)),)
     assert (parallel.as_proposed, prefetch.as_proposed) == (PARALLEL, PREFETCH)
@@ -128,16 +128,16 @@ def test_the_rate_is_that_with_the_changes_that_are_kept():
     """Sixteen cores make 200 elements per second; a change that was dropped made 10 000."""
     kept = Attempt(PARALLEL, Trial(FASTER, rate_after=200.0), is_kept=True)
     dropped = Attempt(OTHERS[4], Trial(FASTER, rate_after=10_000.0), is_kept=False)
-    found = cheapest(Held(answer(3)), LoopResult((kept, dropped), (PARALLEL,), None))
-    assert found.fixed_numbers.parallel_calls == 10
+    result = cheapest(Held(answer(3)), LoopResult((kept, dropped), (PARALLEL,), None))
+    assert result.fixed_numbers.parallel_calls == 10
 
 
 def test_what_may_be_slower_is_not_taken():
     loop = looped(PARALLEL)
-    found = cheapest(Held(answer(400, 0.95)), loop)
-    assert found.kept == loop.kept
-    assert not found.fixed_numbers.is_chosen
-    assert "it may be slower (0.95x" in found.fixed_numbers.sentence
+    result = cheapest(Held(answer(400, 0.95)), loop)
+    assert result.kept == loop.kept
+    assert not result.fixed_numbers.is_chosen
+    assert "it may be slower (0.95x" in result.fixed_numbers.sentence
 
 
 @pytest.mark.parametrize(
@@ -154,8 +154,8 @@ def test_what_may_be_slower_is_not_taken():
 )
 def test_nothing_is_compared_that_could_not_be_decided(loop, options):
     held = Held(answer(400, 1.0))
-    found = cheapest(held, loop, **options)
-    assert held.asked == [] and found is loop
+    result = cheapest(held, loop, **options)
+    assert held.asked == [] and result is loop
 
 
 def test_a_comparison_that_fails_changes_nothing():

@@ -44,7 +44,7 @@ def patched(**changes):
         call("p4", "batch", "p3", given={"batch_size": "4"}),
         call("p5", "prefetch", "p4", given={"buffer_size": "-1"}),
     ]  # fmt: skip
-    calls = [replace(each, **changes.get(each.id, {})) for each in calls]
+    calls = [replace(call, **changes.get(call.id, {})) for call in calls]
     return edited_graph(SCRIPT, edits), graph(*calls)
 
 

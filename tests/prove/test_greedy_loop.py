@@ -62,7 +62,7 @@ def prove(session, rounds, seconds=60.0, on_progress=lambda progress: None, aske
     """`rounds`: what is proposed, by the set of what is kept."""
 
     def propose(report, kept):
-        return rounds.get(frozenset(each.rule for each in kept), [])
+        return rounds.get(frozenset(finding.rule for finding in kept), [])
 
     report = Report(ANALYSIS)
     return prove_fixes(session, report, {}, propose, lambda path: report, time.monotonic() + seconds,
@@ -70,7 +70,7 @@ def prove(session, rounds, seconds=60.0, on_progress=lambda progress: None, aske
 
 
 def kept(result):
-    return [each.rule for each in result.kept]
+    return [finding.rule for finding in result.kept]
 
 
 CACHE, MAP, FETCH = finding("cache", 5.0), finding("map", 2.0), finding("fetch", 1.2)
@@ -80,7 +80,10 @@ def test_gains_do_not_add_and_what_gives_nothing_is_dropped():
     session = Arithmetic(lambda on: 10.0 if "cache" in on else 2.0 if "map" in on else 1.0)
     result = prove(session, {frozenset(): [CACHE, MAP], frozenset({"cache"}): [MAP]})
     assert kept(result) == ["cache"]
-    assert [(each.finding.rule, each.trial.verdict) for each in result.attempts] == [("cache", FASTER), ("map", SAME)]
+    assert [(attempt.finding.rule, attempt.trial.verdict) for attempt in result.attempts] == [
+        ("cache", FASTER),
+        ("map", SAME),
+    ]
     assert result.total.speedup.value == 10.0
 
 
@@ -122,7 +125,7 @@ def test_fixes_that_only_together_are_no_gain_are_taken_back():
     result = prove(session, {frozenset(): [CACHE], frozenset({"cache"}): [MAP]})
     assert kept(result) == ["cache"]
     assert "reverted" in result.stopped_because
-    assert [each.is_kept for each in result.attempts] == [True, False]
+    assert [attempt.is_kept for attempt in result.attempts] == [True, False]
     assert result.total.speedup.value == 2.0
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.capture.instrument.consumers import Track
+from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.request import CaptureRequest
 from advisor.model.calls import Call
 from advisor.model.codec import decode
@@ -166,7 +166,7 @@ def session(path: Path, recording: Recording, analysis: HeldAnalysis) -> ProofSe
 
 
 def consumed_call(recording: Recording) -> Call:
-    (call_id,) = (each.call_id for each in recording.consumers if each.is_main)
+    (call_id,) = (consumer.call_id for consumer in recording.consumers if consumer.is_main)
     return next(call for call in recording.calls if call.id == call_id)
 
 
@@ -289,10 +289,10 @@ def test_the_iterators_of_the_training_end_with_their_threads() -> None:
     data = tf.data.Dataset.from_generator(numbers, output_signature=tf.TensorSpec([], tf.int64)).prefetch(4)
     kept = iter(data)
     next(kept)
-    track = Track("c0", "for", None, None)
-    track.iterator = weakref.ref(kept)
-    assert may_release([track]) and not closed
-    release_iterators([track])
+    consumer = ConsumerSteps("c0", "for", None, None)
+    consumer.iterator = weakref.ref(kept)
+    assert may_release([consumer]) and not closed
+    release_iterators([consumer])
     deadline = time.monotonic() + 20
     while not closed and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -300,8 +300,8 @@ def test_the_iterators_of_the_training_end_with_their_threads() -> None:
 
     strategy = tf.distribute.MirroredStrategy(["CPU:0"])
     distributed = iter(strategy.experimental_distribute_dataset(tf.data.Dataset.range(4).batch(2)))
-    track.iterator = weakref.ref(distributed)
-    assert not may_release([track])
+    consumer.iterator = weakref.ref(distributed)
+    assert not may_release([consumer])
 
 
 def test_entering_that_fails_ends_the_held_process(write: Callable[[str], Path], analysis: HeldAnalysis) -> None:

@@ -100,43 +100,52 @@ def measured(
 
 def test_a_clear_gain_takes_one_pair_of_processes(fresh: list[object]) -> None:
     recorded = Recorded({"B": (20.0, 20.2, 19.9), "A": (10.0, 10.1, 10.0)})
-    found = measured(recorded)
+    comparison = measured(recorded)
     assert recorded.log == ["B start", "A start", "A turn", "B turn", "B turn", "A turn", "B end", "A end"]
-    assert (found.verdict, found.is_live, found.runs, len(found.before)) == (FASTER, True, 2, 3)
-    assert [run.step_ns for run in found.after] == [10.0 * MS, 10.1 * MS, 10.0 * MS]
-    assert found.after[1].wait_share == 0.25
-    assert found.speedup is not None and found.speedup.value == pytest.approx(2.0)
-    assert found.test is not None and (found.test.pairs, found.test.max_pairs, found.test.median) == (3, 8, None)
-    assert "one pair of processes" in found.how
+    assert (comparison.verdict, comparison.is_live, comparison.runs, len(comparison.before)) == (FASTER, True, 2, 3)
+    assert [run.step_ns for run in comparison.after] == [10.0 * MS, 10.1 * MS, 10.0 * MS]
+    assert comparison.after[1].wait_share == 0.25
+    assert comparison.speedup is not None and comparison.speedup.value == pytest.approx(2.0)
+    assert comparison.test is not None and (
+        comparison.test.pairs,
+        comparison.test.max_pairs,
+        comparison.test.median,
+    ) == (3, 8, None)
+    assert "one pair of processes" in comparison.how
     assert fresh == []
 
 
 def test_no_difference_takes_one_pair_of_processes(fresh: list[object]) -> None:
     recorded = Recorded({"B": (10.0, 10.02, 10.01), "A": (10.0, 10.01, 10.02)})
-    found = measured(recorded)
-    assert (found.verdict, found.runs, found.ended_because) == (SAME, 2, "futile")
+    comparison = measured(recorded)
+    assert (comparison.verdict, comparison.runs, comparison.ended_because) == (SAME, 2, "futile")
 
 
 def test_a_gain_near_the_limit_is_measured_with_a_second_pair_in_the_other_order(fresh: list[object]) -> None:
     first = (1.10, 1.11, 1.09)
     second = (1.08, 1.09, 1.085)
     recorded = Recorded({"B": [10 * ratio for ratio in (*first, *second)], "A": [10.0] * 6})
-    found = measured(recorded)
+    comparison = measured(recorded)
     assert recorded.log[8:] == ["A start", "B start", "B turn", "A turn", "A turn", "B turn", "A end", "B end"]
-    assert (found.verdict, found.runs, len(found.before), found.ended_because) == (FASTER, 4, 6, "clear")
-    assert "two pairs of processes" in found.how
+    assert (comparison.verdict, comparison.runs, len(comparison.before), comparison.ended_because) == (
+        FASTER,
+        4,
+        6,
+        "clear",
+    )
+    assert "two pairs of processes" in comparison.how
     one, two = (live_pairs.decide(ratios, 1.05) for ratios in (first, second))
-    assert one is not None and two is not None and found.speedup is not None
-    assert found.speedup.low == pytest.approx(min(one.speedup.low, two.speedup.low))
-    assert found.speedup.high == pytest.approx(max(one.speedup.high, two.speedup.high))
+    assert one is not None and two is not None and comparison.speedup is not None
+    assert comparison.speedup.low == pytest.approx(min(one.speedup.low, two.speedup.low))
+    assert comparison.speedup.high == pytest.approx(max(one.speedup.high, two.speedup.high))
 
 
 def test_pairs_of_processes_that_contradict_each_other_are_no_result(fresh: list[object]) -> None:
     recorded = Recorded({"B": [10.6, 10.62, 10.58, 9.98, 10.0, 10.02], "A": [10.0] * 6})
-    found = measured(recorded)
-    assert found.how.startswith("Fresh processes were measured instead of live ones that take turns: two pairs of")
+    comparison = measured(recorded)
+    assert comparison.how.startswith("Fresh processes were measured instead of live ones that take turns: two pairs of")
     assert fresh == [{}]
-    assert found.runs == 4 + 6
+    assert comparison.runs == 4 + 6
 
 
 B, A = (20.0,), (10.0,)
@@ -166,13 +175,17 @@ def test_fresh_processes_are_measured_where_turns_mislead(
     recorded: Recorded, free: int, why: str, is_early: bool, fresh: list[Mapping[str, EarlyRun]]
 ) -> None:
     """A window that was measured before another process was there is the run of the first pair."""
-    found = measured(recorded, free)
-    assert why in found.how and found.how.startswith("Fresh processes were measured") and found.how.endswith(".")
-    assert (found.verdict, found.is_live) == (FASTER, False)
+    comparison = measured(recorded, free)
+    assert (
+        why in comparison.how
+        and comparison.how.startswith("Fresh processes were measured")
+        and comparison.how.endswith(".")
+    )
+    assert (comparison.verdict, comparison.is_live) == (FASTER, False)
     assert [set(early) for early in fresh] == [{"before"} if is_early else set()]
     starts = sum(line.endswith("start") for line in recorded.log)
     assert sum("end" in line for line in recorded.log) == starts
-    assert found.runs == starts + 6 - is_early
+    assert comparison.runs == starts + 6 - is_early
 
 
 def test_scripts_that_write_to_the_real_files_never_take_turns(fresh: list[object]) -> None:
@@ -183,9 +196,9 @@ def test_scripts_that_write_to_the_real_files_never_take_turns(fresh: list[objec
 
 def test_no_turn_begins_that_would_end_after_the_deadline(fresh: list[object]) -> None:
     recorded = Recorded({"B": itertools.repeat(20.0), "A": itertools.repeat(10.0)})
-    found = measured(recorded, deadline=time.monotonic() + 2.0)
+    comparison = measured(recorded, deadline=time.monotonic() + 2.0)
     assert recorded.log == ["B start", "A start", "B end _OutOfTime", "A end _OutOfTime"]
-    assert (found.verdict, found.is_out_of_time, found.runs, fresh) == (REFUSED, True, 2, [])
+    assert (comparison.verdict, comparison.is_out_of_time, comparison.runs, fresh) == (REFUSED, True, 2, [])
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])

@@ -18,7 +18,7 @@ from advisor.capture.request import CaptureRequest
 from advisor.prove.live_pairs import measure_live_pairs
 from advisor.prove.live_process import CannotTakeTurns, LiveProcess
 from advisor.prove.trial.trial_result import FASTER
-from advisor.prove.trial.turn_messages import BufferReadings
+from advisor.prove.trial.turn_messages import TurnBufferLevels
 from tests.sandbox.conftest import is_alive, wait_until
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
@@ -62,11 +62,11 @@ def side(folder: Path, name: str, text: str) -> CaptureRequest:
 def test_two_scripts_take_turns_and_leave_nothing(project: Callable[[str], Path], temporary: Path, home: Path) -> None:
     folder = project("")
     before, after = side(folder, "slow.py", SLOW), side(folder, "fast.py", FAST)
-    found = measure_live_pairs(before, after, lambda progress: None)
-    assert (found.verdict, found.is_live, found.runs) == (FASTER, True, 2), found
-    assert found.speedup is not None and 2 < found.speedup.value < 6
-    assert min(len(found.before), len(found.after)) >= 3
-    assert found.before[0].wait_share is not None and found.before[1].wait_share is not None
+    comparison = measure_live_pairs(before, after, lambda progress: None)
+    assert (comparison.verdict, comparison.is_live, comparison.runs) == (FASTER, True, 2), comparison
+    assert comparison.speedup is not None and 2 < comparison.speedup.value < 6
+    assert min(len(comparison.before), len(comparison.after)) >= 3
+    assert comparison.before[0].wait_share is not None and comparison.before[1].wait_share is not None
     assert list(temporary.iterdir()) == []
 
 
@@ -92,7 +92,7 @@ def test_nothing_of_a_stopped_script_runs(project: Callable[[str], Path], tempor
         assert held.sockets == 0 and held.memory_bytes > 100 << 20
         taken = process.turn(1.0, None)
         assert taken.steps >= 3 and taken.dropped_steps >= 5
-        assert isinstance(taken.buffer, BufferReadings) and taken.buffer.stopped is not None
+        assert isinstance(taken.buffer, TurnBufferLevels) and taken.buffer.stopped is not None
         assert 0 <= taken.buffer.resumed - taken.buffer.stopped <= 1
     finally:
         process.end()

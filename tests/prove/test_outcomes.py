@@ -36,7 +36,7 @@ def whole(verdict: str, *interval: float) -> EndToEnd:
 
 def loop_of(*names: str) -> LoopResult:
     findings = tuple(finding(name) for name in names)
-    return LoopResult(tuple(Attempt(each, ALONE, is_kept=True) for each in findings), findings, ALONE)
+    return LoopResult(tuple(Attempt(finding, ALONE, is_kept=True) for finding in findings), findings, ALONE)
 
 
 @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ class Runs:
         self.method_of: dict[str, str] = {}
 
     def measure(self, base, candidate, title):
-        names = "_".join(each.rule for each in candidate)
+        names = "_".join(finding.rule for finding in candidate)
         self.measured.append(names)
         return self.results[names]
 
@@ -139,8 +139,8 @@ def test_one_change_that_breaks_the_script_does_not_cost_the_others() -> None:
     runs = Runs(a_b_c=whole(BROKEN), a_b=whole(SLOWER, 0.8, 0.7, 0.9), a=whole(FASTER, 2.0, 1.9, 2.1))
     result, proved = prove_on_script(loop_of("a", "b", "c"), runs)
     assert runs.measured == ["a_b_c", "a_b", "a"]
-    assert [each.rule for each in result.kept] == ["a"]
-    assert [each.is_kept for each in result.attempts] == [True, False, False]
+    assert [finding.rule for finding in result.kept] == ["a"]
+    assert [attempt.is_kept for attempt in result.attempts] == [True, False, False]
     assert result.total == ALONE
     assert proved is not None
     assert proved.verdict == FASTER
@@ -190,7 +190,7 @@ def advised(is_pipeline_alone=False):
     report = run_rules(
         replace(made, recording=recording if is_pipeline_alone else None), load_rules([], Settings()), Settings()
     )
-    first = next(each for each in report.findings if each.rule == "serial-map")
+    first = next(finding for finding in report.findings if finding.rule == "serial-map")
     return report, first
 
 

@@ -75,7 +75,7 @@ def test_a_vectorised_function_may_round_otherwise_where_the_user_allows_it() ->
 
     def safeties(*allow: Safety) -> list[Safety]:
         proposed = Proposals(calls, None, allow).propose(report(vectorised), ())
-        return [each.fix.safety for each in proposed if each.fix is not None]
+        return [proposal.fix.safety for proposal in proposed if proposal.fix is not None]
 
     assert safeties() == safeties(Safety.REORDERED) == [Safety.EXACT]
     assert safeties(Safety.NUMERICS) == [Safety.NUMERICS]
@@ -83,7 +83,7 @@ def test_a_vectorised_function_may_round_otherwise_where_the_user_allows_it() ->
     on_request = replace(vectorised, fix=replace(fix, is_auto=False))
     assert Proposals(calls, None, [Safety.NUMERICS]).propose(report(on_request), ()) == []
     asked = Proposals(calls, None, [Safety.NUMERICS], only=["vectorizable-map"]).propose(report(on_request), ())
-    assert [each.fix.safety for each in asked if each.fix is not None] == [Safety.NUMERICS]
+    assert [proposal.fix.safety for proposal in asked if proposal.fix is not None] == [Safety.NUMERICS]
 
 
 def planned(passes: float | None, *members: int, gain_of_other: float = 2) -> Report:

@@ -12,8 +12,8 @@ from tests.prove.run_recordings import MS, recording
 
 
 def test_steps_of_the_window_alone_count():
-    found = steps_of(recording([100, 100, 10, 20, 30, 500], [50, 50, 5, 5, 5, 5]))
-    assert found == RunSteps(20 * MS, 0.25, 3, None)
+    steps = steps_of(recording([100, 100, 10, 20, 30, 500], [50, 50, 5, 5, 5, 5]))
+    assert steps == RunSteps(20 * MS, 0.25, 3, None)
 
 
 def test_steps_under_the_profiler_do_not_count_where_there_are_others():
@@ -54,8 +54,8 @@ def ended(durations_ms, kind="finished", window=False):
 
 @pytest.mark.parametrize("has_window", [False, True])
 def test_a_script_that_ends_before_its_window_has_the_steps_of_its_second_half(has_window):
-    found = steps_of(ended([50] * 100 + [10] * 100, window=has_window))
-    assert found == RunSteps(10 * MS, None, 100, None, is_second_half=True)
+    steps = steps_of(ended([50] * 100 + [10] * 100, window=has_window))
+    assert steps == RunSteps(10 * MS, None, 100, None, is_second_half=True)
     assert steps_of(ended([50] * 100 + [10] * 100, window=has_window), warmup=150).count == 50
     assert steps_of(recording([50] * 100 + [10] * 100)) == RunSteps(50 * MS, None, 3, None)
 

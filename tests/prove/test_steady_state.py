@@ -18,7 +18,7 @@ def made(*stages):
 
 
 def call(analysis, method):
-    return next(each for each in analysis.calls if each.method == method)
+    return next(call for call in analysis.calls if call.method == method)
 
 
 def cached(analysis, method):

@@ -154,7 +154,7 @@ def test_what_was_tried_in_vain_is_rejected_with_the_reason(whole, reason):
     made = report_of(report(attempt.finding, hint(SetPolicy("train.py", "mixed_bfloat16"))), loop, None, ProofFacts())
     (entry,) = made.rejected
     assert (entry.rule, entry.change, entry.reason) == ("short-steps", "Run several steps", reason)
-    assert [each.fix.step_edits for each in made.hints] == [(SetPolicy("train.py", "mixed_bfloat16"),)]
+    assert [hint.fix.step_edits for hint in made.hints] == [(SetPolicy("train.py", "mixed_bfloat16"),)]
     assert not made.findings and not made.rule_errors
     assert made.fixes[0].verdict == attempt.trial.verdict and not made.fixes[0].is_applied
 

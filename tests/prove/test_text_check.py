@@ -116,9 +116,9 @@ def test_planted_wrong_texts_are_named_and_the_right_one_is_not(recorded, tmp_pa
     for name, (change, reason) in WRONG.items():
         text = change(RIGHT)
         assert text != RIGHT, name
-        found = difference(expected, recorded_run(recorded, path, text), changed_code=code)
-        assert found is not None, name
-        assert reason in found, (name, found)
+        reported = difference(expected, recorded_run(recorded, path, text), changed_code=code)
+        assert reported is not None, name
+        assert reason in reported, (name, reported)
 
 
 @pytest.mark.tensorflow
@@ -135,9 +135,9 @@ def test_a_function_that_reads_another_value_where_it_was_moved_to_is_seen(recor
     assert isinstance(patch, Patch), patch
     text = patch.files[path.resolve()][1].decode()
     assert "config.scale = 5\nds = ds.shuffle(8, seed=1)\nds = ds.map(augment)" in text
-    found = difference(edited_graph(graph, edits), recorded_run(recorded, path, text))
-    assert found is not None
-    assert "differs from the one that was proved" in found
+    reported = difference(edited_graph(graph, edits), recorded_run(recorded, path, text))
+    assert reported is not None
+    assert "differs from the one that was proved" in reported
 
 
 VECTORISED = """
@@ -175,8 +175,8 @@ def test_the_text_of_a_vectorised_function_must_trace_the_proved_graph(recorded,
         (".batch(4)", ".batch(4, drop_remainder=True)"),
     ):
         assert old in right
-        found = difference(expected, recorded_run(recorded, path, right.replace(old, new)))
-        assert found is not None, new
+        reported = difference(expected, recorded_run(recorded, path, right.replace(old, new)))
+        assert reported is not None, new
     with pytest.raises(CannotReplay, match="unknown"):
         edited_graph(before, edits)
 

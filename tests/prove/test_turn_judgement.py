@@ -61,8 +61,13 @@ def test_doubt_is_what_another_start_might_overturn(first: Decision, expected: b
 
 
 def test_the_interval_of_two_pairs_of_processes_holds_both() -> None:
-    found = joint(decision(1.02, 1.2), decision(1.1, 1.3), [1.1, 1.2, 1.15])
-    assert (found.speedup.value, found.speedup.low, found.speedup.high, found.reason) == (1.15, 1.02, 1.3, CLEAR)
+    decided = joint(decision(1.02, 1.2), decision(1.1, 1.3), [1.1, 1.2, 1.15])
+    assert (decided.speedup.value, decided.speedup.low, decided.speedup.high, decided.reason) == (
+        1.15,
+        1.02,
+        1.3,
+        CLEAR,
+    )
     assert joint(decision(1.02, 1.2), decision(0.97, 1.1, LAST), [1.1, 1.0]).reason == LAST
     assert joint(decision(1.01, 1.03), decision(0.98, 1.02, LAST), [1.0, 1.0]).reason == FUTILE
 

@@ -40,7 +40,7 @@ def test_the_order_of_an_interleave_stays(recorded: Recorded, cycle: int, calls:
     edited, work = recorded.replaying(dataset, *edits_of(recorded, "interleave"))
     assert values(edited) == expected
     call, outer = recorded.call("map"), recorded.call("interleave")
-    now = {each.id: each for each in edited_calls(recorded.recorder, work)}
+    now = {call.id: call for call in edited_calls(recorded.recorder, work)}
     assert (now[call.id].nested_in, now[call.id].inputs) == (None, (outer.id,))
     assert now[call.id].arguments["num_parallel_calls"] == -1
 

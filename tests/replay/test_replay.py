@@ -38,7 +38,7 @@ def test_links_behind_one_call_stand_with_the_later_edit_first(recorded: Recorde
         dataset, InsertAfter(call.id, "batch", (("", 2),)), InsertAfter(call.id, "repeat", (("count", 2),))
     )
     assert elements(edited) == [[1, 2], [3, 4], [5, 1], [2, 3], [4, 5]]
-    assert [each.method for each in work.built] == ["range", "map", "repeat", "batch"]
+    assert [call.method for call in work.built] == ["range", "map", "repeat", "batch"]
 
 
 def test_a_call_moves_and_its_own_changes_go_with_it(recorded: Recorded) -> None:
@@ -174,7 +174,7 @@ def test_parts_without_state_are_used_as_they_are_and_others_are_made_anew(recor
 
     dataset = tf.data.Dataset.range(6).map(lambda x: x + 1).cache().shuffle(6).map(lambda x: x * 2)
     _, work = recorded.replaying(dataset, SetArgument(recorded.call("map").id, "num_parallel_calls", 2))
-    made = {(each.method, each.is_new) for each in work.built}
+    made = {(call.method, call.is_new) for call in work.built}
     assert made == {("map", False), ("cache", True), ("shuffle", True), ("map", True)}
 
 

@@ -66,7 +66,7 @@ def test_nested_elements_are_passed_as_arguments_and_other_changes_of_the_call_h
     call = recorded.call("map")
     edited, work = recorded.replaying(dataset, *vectorized(recorded), SetArgument(call.id, "num_parallel_calls", 2))
     assert values(edited) == values(dataset)
-    now = {each.id: each for each in edited_calls(recorded.recorder, work)}
+    now = {call.id: call for call in edited_calls(recorded.recorder, work)}
     assert now[call.id].inputs == (recorded.call("batch").id,)
     assert now[call.id].arguments["num_parallel_calls"] == 2
 
@@ -109,7 +109,7 @@ def test_a_map_at_the_end_of_a_function_is_moved_out_of_it(recorded: Recorded) -
     call, outer = recorded.call("map"), recorded.call("interleave")
     edited, work = recorded.replaying(dataset, *vectorized(recorded))
     assert values(edited) == expected
-    now = {each.id: each for each in edited_calls(recorded.recorder, work)}
+    now = {call.id: call for call in edited_calls(recorded.recorder, work)}
     assert (call.nested_in, now[call.id].nested_in) == (outer.id, None)
     assert now[call.id].inputs == (recorded.call("batch").id,)
     alone = recorded.replay(dataset, MoveAfter(call.id, outer.id))
@@ -183,4 +183,4 @@ def test_every_listed_op_has_a_converter_and_none_of_them_has_state_of_its_own()
     converters = {
         op: [cell.cell_contents for cell in pfor._pfor_converter_registry[op].__closure__] for op in DRAWING_OPS
     }
-    assert all(pfor._convert_random in found for found in converters.values())
+    assert all(pfor._convert_random in converter for converter in converters.values())

@@ -70,7 +70,7 @@ def test_another_dataset_of_the_same_loop_is_no_other_pipeline():
 
 
 def test_many_are_counted():
-    found = lines(*[VALIDATION] * (MAX_OTHER_PIPELINES + 2))
-    assert len(found) == MAX_OTHER_PIPELINES + 1 and found[-1].startswith(
+    listed = lines(*[VALIDATION] * (MAX_OTHER_PIPELINES + 2))
+    assert len(listed) == MAX_OTHER_PIPELINES + 1 and listed[-1].startswith(
         f"{MAX_OTHER_PIPELINES + 2} pipelines in total"
     )

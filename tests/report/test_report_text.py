@@ -53,8 +53,8 @@ def test_finding_says_what_gain_where_why_and_how():
 def test_finding_says_that_a_fix_which_nothing_can_prove_is_left_to_the_reader(is_provable):
     report = slow_report()
     findings = tuple(
-        dataclasses.replace(each, fix=each.fix and dataclasses.replace(each.fix, is_provable=is_provable))
-        for each in report.findings
+        dataclasses.replace(finding, fix=finding.fix and dataclasses.replace(finding.fix, is_provable=is_provable))
+        for finding in report.findings
     )
     text = " ".join(printed(dataclasses.replace(report, findings=findings)).split())
     assert ("does not apply it" in text) is not is_provable
@@ -186,9 +186,9 @@ CACHE = Prediction(71, 50, 90, first_pass=1.0)
 def with_horizon(over: Horizon):
     """The report whose finding is a cache in a run with these passes."""
     report = slow_report()
-    (found,) = report.findings
+    (finding,) = report.findings
     gain = run_gain(CACHE, over, 1e6)
-    return dataclasses.replace(report, findings=(dataclasses.replace(found, prediction=CACHE, over_run=gain),))
+    return dataclasses.replace(report, findings=(dataclasses.replace(finding, prediction=CACHE, over_run=gain),))
 
 
 def test_a_cache_is_shown_with_its_gain_over_the_run():

@@ -17,7 +17,7 @@ PREFETCH = InsertAfter("batch", "prefetch", (("", AUTOTUNE),))
 
 def calls_in(text: str, file: str = "train.py") -> dict[str, Call]:
     """Calls as the recorder sees them: by method name, the last one of a name winning; columns in characters."""
-    found = {}
+    calls = {}
     lines = text.splitlines(keepends=True)
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
@@ -31,8 +31,8 @@ def calls_in(text: str, file: str = "train.py") -> dict[str, Call]:
 
         start = character(line, function.end_col_offset) - len(name)
         site = Site(file, line, start + 1, node.end_lineno, character(node.end_lineno, node.end_col_offset) + 1)
-        found[name] = Call(name, name, site)
-    return found
+        calls[name] = Call(name, name, site)
+    return calls
 
 
 def fix(*edits: Edit) -> Fix:

@@ -39,18 +39,18 @@ WITHOUT = finding("no-shuffle", Remove("shuffle"), gain=1.3)
 
 
 def reasons(plan):
-    return {each.finding.rule: each.reason for each in plan.left_out}
+    return {finding.finding.rule: finding.reason for finding in plan.left_out}
 
 
 def test_best_first_and_every_fix_once_if_nothing_stands_against_it():
     plan = make_plan([PREFETCH, OPTION, CACHE, PARALLEL], CALLS)
-    assert [each.rule for each in plan.findings] == ["cache", "serial-map", "prefetch", "option"]
+    assert [finding.rule for finding in plan.findings] == ["cache", "serial-map", "prefetch", "option"]
     assert plan.left_out == ()
 
 
 def test_conflicts_are_left_out_with_the_reason():
     plan = make_plan([CAPPED, PARALLEL, CACHE, WITHOUT], CALLS)
-    assert [each.rule for each in plan.findings] == ["cache", "serial-map"]
+    assert [finding.rule for finding in plan.findings] == ["cache", "serial-map"]
     assert reasons(plan) == {
         "capped": "Conflicts with serial-map (Do serial-map), which has the larger prediction: both set num_parallel_calls of "
         "map at line 2.",
@@ -86,7 +86,7 @@ def test_only_names_rules_and_asks_for_what_is_not_done_unasked():
     asked = finding("asked", InsertAfter("map", "cache"), is_auto=False)
     assert reasons(make_plan([asked], CALLS))["asked"] == "Tried only if requested by name: --only asked."
     plan = make_plan([asked, PARALLEL], CALLS, only={"asked"})
-    assert [each.rule for each in plan.findings] == ["asked"]
+    assert [finding.rule for finding in plan.findings] == ["asked"]
     assert reasons(plan)["serial-map"] == "Not requested: --only names asked."
 
 

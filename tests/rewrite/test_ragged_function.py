@@ -90,10 +90,10 @@ def test_the_batches_are_the_same_bit_for_bit(name, tmp_path, monkeypatch, recor
     monkeypatch.chdir(tmp_path)
     (dataset,) = run(path, monkeypatch)
     calls = {call.id: call for call in recorded.recorder.calls()}
-    found = judged(recorded)
-    assert found.fix is not None, found.reason
-    assert (found.fix.safety, found.fix.is_auto) == (Safety.EXACT, True)
-    edits = found.fix.edits
+    ragged = judged(recorded)
+    assert ragged.fix is not None, ragged.reason
+    assert (ragged.fix.safety, ragged.fix.is_auto) == (Safety.EXACT, True)
+    edits = ragged.fix.edits
     recorded.recorder.is_open = False
     judgement = Equivalence(recorded.recorder, str(call_id_of(dataset)), Bounds(400, 10.0), tmp_path).judge(edits)
     assert (str(judgement.seen), judgement.undecided) == ("exact", "")
@@ -117,9 +117,9 @@ def refusal(recorded: Recorded, function: Any, padded: Any = None, elements: Any
 
     texts = tf.data.Dataset.from_tensor_slices(["a b c", "", "b"] if elements is None else elements).take(-1)
     texts.map(function).padded_batch(2, **(padded or {}))
-    found = judged(recorded)
-    assert found.fix is None
-    return found.reason
+    ragged = judged(recorded)
+    assert ragged.fix is None
+    return ragged.reason
 
 
 def test_what_a_batch_of_texts_computes_otherwise_is_refused(recorded: Recorded) -> None:
@@ -178,9 +178,9 @@ def test_arbitrary_texts(recorded: Recorded, texts: list[str], size: int, drops:
         return table.lookup(words) * 2 if kind == "codes" else tf.cast(tf.strings.length(words), tf.float32) / 3.0
 
     dataset = tf.data.Dataset.from_tensor_slices(texts).map(encode).padded_batch(size, drop_remainder=drops)
-    found = judged(recorded)
-    assert found.fix is not None, found.reason
-    edited = recorded.replay(dataset, *found.fix.edits)
+    ragged = judged(recorded)
+    assert ragged.fix is not None, ragged.reason
+    edited = recorded.replay(dataset, *ragged.fix.edits)
     assert edited.element_spec == dataset.element_spec
     both = list(dataset.as_numpy_iterator()), list(edited.as_numpy_iterator())
     assert [(one.dtype, one.shape, one.tolist()) for one in both[0]] == [

@@ -98,16 +98,16 @@ def statement(draw, target: str, head: str, links: list[str], newline: str, inde
 def recorded(text: str) -> dict[str, Call]:
     """The calls of the chain in the order in which they run: c0 is the source."""
     lines = text.splitlines(keepends=True)
-    found = []
+    sites = []
     for node in ast.walk(ast.parse(text)):
         function = getattr(node, "func", None)
         if isinstance(function, ast.Attribute) and (function.attr in LINKS or function.attr == "TFRecordDataset"):
             start = function.end_col_offset - len(function.attr)
             site = Site("t.py", function.end_lineno, start + 1, node.end_lineno, node.end_col_offset + 1)
-            found.append(((function.end_lineno, start), function.attr, site))
-    found.sort()
+            sites.append(((function.end_lineno, start), function.attr, site))
+    sites.sort()
     assert lines
-    return {f"c{number}": Call(f"c{number}", method, site) for number, (_, method, site) in enumerate(found)}
+    return {f"c{number}": Call(f"c{number}", method, site) for number, (_, method, site) in enumerate(sites)}
 
 
 Link = tuple[str, tuple[str, ...], dict[str, str]]
@@ -131,7 +131,7 @@ def pipeline(text: str) -> list[Link]:
             name = node.targets[0].id
             if name.startswith("ds"):
                 values[name] = evaluate(node.value)
-    return next(values[each] for each in reversed(list(values)) if each == last_name(text))
+    return next(values[name] for name in reversed(list(values)) if name == last_name(text))
 
 
 def last_name(text: str) -> str:
@@ -145,7 +145,7 @@ def edited(links: list[Link], edits: list[Edit]) -> list[Link]:
     ids: list[tuple[str, Link]] = [(f"c{number}", link) for number, link in enumerate(links)]
 
     def find(call_id: str) -> int:
-        return next(i for i, (each, _) in enumerate(ids) if each == call_id)
+        return next(i for i, (known_id, _) in enumerate(ids) if known_id == call_id)
 
     for edit in edits:
         place = find(edit.call_id)
@@ -169,8 +169,8 @@ def edited(links: list[Link], edits: list[Edit]) -> list[Link]:
             case Vectorize():
                 method, args, keywords = ids[place][1]
                 function = args[0] if args else keywords["map_func"]
-                each = f"lambda row: tf.function({function})(*row)"
-                text = f"lambda *rows: tf.vectorized_map({each}, rows, fallback_to_while_loop=False)"
+                per_row = f"lambda row: tf.function({function})(*row)"
+                text = f"lambda *rows: tf.vectorized_map({per_row}, rows, fallback_to_while_loop=False)"
                 new = ast.unparse(ast.parse(text))
                 changed = (method, (new, *args[1:]), keywords) if args else (method, args, keywords | {"map_func": new})
                 ids[place] = (edit.call_id, changed)
@@ -178,8 +178,8 @@ def edited(links: list[Link], edits: list[Edit]) -> list[Link]:
 
 
 def tokens(text: str, kinds: tuple[int, ...]) -> list[str]:
-    found = tokenize.generate_tokens(io.StringIO(text, newline="").readline)
-    return [token.string for token in found if token.type in kinds and token.string.strip()]
+    tokens = tokenize.generate_tokens(io.StringIO(text, newline="").readline)
+    return [token.string for token in tokens if token.type in kinds and token.string.strip()]
 
 
 CODE = (tokenize.NAME, tokenize.OP, tokenize.NUMBER, tokenize.STRING)
@@ -257,4 +257,4 @@ def check_rest(script: Script, after: str) -> None:
 
 def is_in_order(some: list[str], all_of_them: list[str]) -> None:
     rest = iter(all_of_them)
-    assert all(any(each == other for other in rest) for each in some)
+    assert all(any(text == other for other in rest) for text in some)

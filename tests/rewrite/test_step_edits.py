@@ -180,8 +180,8 @@ def test_what_is_no_plain_decorator_is_left_alone(text, says, tmp_path):
 STEP = """def train_step(batch):
     with tf.GradientTape() as tape:
         hidden = batch
-        for each in weights:
-            hidden = tf.nn.relu(hidden @ each)
+        for weight in weights:
+            hidden = tf.nn.relu(hidden @ weight)
         loss = tf.reduce_mean(tf.square(hidden - batch))
     for variable, gradient in zip(weights, tape.gradient(loss, weights)):
         variable.assign_sub(rate * gradient)

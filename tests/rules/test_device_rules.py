@@ -39,7 +39,7 @@ def advice(report: Report) -> tuple[Finding, ...]:
 
 
 def because(report: Report, rule: str) -> str:
-    (finding,) = [each for each in advice(report) if each.rule == rule]
+    (finding,) = [finding for finding in advice(report) if finding.rule == rule]
     return finding.because
 
 
@@ -100,8 +100,8 @@ def test_one_rule_less_without_its_cause():
 )
 def test_a_straggler_is_named(tmp_path, waits, named):
     report = analyze_run(write_hosts(tmp_path, waits), RULES, Settings())
-    found = [finding for finding in report.findings if finding.rule == "straggler"]
-    assert [finding.title for finding in found] == [f"Look at the input pipeline of {host}" for host in named]
+    findings = [finding for finding in report.findings if finding.rule == "straggler"]
+    assert [finding.title for finding in findings] == [f"Look at the input pipeline of {host}" for host in named]
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ def test_a_shard_of_tensorflows_own_behind_costly_work(tmp_path, place, shards, 
             line.event(name, start, end, id=number, parent_id=number - 1, name=f"{kind}Dataset:{number}", **more)
     profile.write(tmp_path / RUN / "worker0.xplane.pb")
     report = analyze_run(tmp_path, RULES, Settings())
-    found = [finding for finding in report.findings if finding.rule == "autoshard-data"]
-    assert bool(found) == fires
+    findings = [finding for finding in report.findings if finding.rule == "autoshard-data"]
+    assert bool(findings) == fires
     if fires:
-        assert f"each of {shards} workers prepares all" in found[0].because
-        assert found[0].prediction.value > 1.5
+        assert f"each of {shards} workers prepares all" in findings[0].because
+        assert findings[0].prediction.value > 1.5
 
 
 def test_a_small_keras_model_on_a_cpu_is_told_to_do_several_steps_per_call():
@@ -145,15 +145,15 @@ def test_a_small_keras_model_on_a_cpu_is_told_to_do_several_steps_per_call():
 @pytest.mark.parametrize("name", sorted(path.name for path in OWN.iterdir() if (path / "recording.json").is_file()))
 def test_nothing_on_the_step_is_said_of_our_other_captures(name):
     report = analyze_run(OWN / name, RULES, Settings())
-    found = {finding.rule for finding in advice(report) if finding.call_id is None and finding.iterator_id is None}
-    assert found == ({"short-steps"} if name == "short_steps" else set())
+    rules = {finding.rule for finding in advice(report) if finding.call_id is None and finding.iterator_id is None}
+    assert rules == ({"short-steps"} if name == "short_steps" else set())
 
 
 def test_what_products_take_of_a_step_and_each_of_them_are_not_mixed_up():
     stages = (source(), map_("decode", ms=0.1), batch(32), prefetch())
     keras, products = {"loop": "keras.fit", "dtype_policy": "float32"}, cpu(op("_FusedMatMul", 12, us=6_000))
     made = pipeline(*stages, consumer_ms=100, has_bfloat16=True, keras=keras, product_ms=(9, 3), device=products)
-    (finding,) = [each for each in run_rules(made.analysis, RULES, Settings()).hints if each.rule == "full-precision"]
+    (finding,) = [hint for hint in run_rules(made.analysis, RULES, Settings()).hints if hint.rule == "full-precision"]
     facts = {fact.name: fact.value for fact in finding.evidence}
     assert facts["products_per_step"] == pytest.approx(12)
     assert facts["mean_time_of_a_product"] == pytest.approx(6e6)

@@ -170,7 +170,7 @@ _PARSER = {"ParseExampleV2": 0.6, "Pack": 0.05}
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
 def test_a_change_that_was_close_is_rejected_with_the_measurement(rule, made, reason):
-    loaded = [each for each in RULES if each.id == rule]
+    loaded = [known_rule for known_rule in RULES if known_rule.id == rule]
     report = run_rules(made.analysis, loaded, Settings())
     assert not report.findings
     assert any(reason in entry.reason for entry in report.rejected), report.rejected

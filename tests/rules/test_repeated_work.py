@@ -23,8 +23,8 @@ def findings(
 
     def uncertain(*args: object) -> list[repeated_work.CachePlace]:
         return [
-            replace(each, saved_share=saved_share, prediction=replace(each.prediction, value=2.4, low=low))
-            for each in places(*args)
+            replace(place, saved_share=saved_share, prediction=replace(place.prediction, value=2.4, low=low))
+            for place in places(*args)
         ]
 
     monkeypatch.setattr(repeated_work, "cache_places", uncertain)
@@ -58,18 +58,18 @@ def test_without_another_cache_the_likely_gain_counts(monkeypatch):
 
 def advice(*calls):
     made = pipeline(source(bytes=20_000), map_("decode", ms=4, bytes=12_000), *calls, batch(8), repeat(), consumer_ms=1)
-    (found,) = [item for item in RepeatedWork().check(made.analysis) if isinstance(item, Finding)]
-    return found, {evidence.name: evidence.value for evidence in found.evidence}
+    (finding,) = [item for item in RepeatedWork().check(made.analysis) if isinstance(item, Finding)]
+    return finding, {evidence.name: evidence.value for evidence in finding.evidence}
 
 
 def test_of_places_that_save_as_much_the_smallest_is_chosen_and_the_trade_is_shown():
-    found, evidence = advice(map_("scale", ms=0.01, bytes=48_000))
-    assert found.title == "Cache after map(decode)"
+    finding, evidence = advice(map_("scale", ms=0.01, bytes=48_000))
+    assert finding.title == "Cache after map(decode)"
     assert evidence["larger_cache_bytes"] == pytest.approx(4 * evidence["cache_bytes"], rel=0.1)
     assert re.fullmatch(
-        r"A cache after .* would save about as much \(predicted: .*\) and take [\d.]+ MiB\.", found.trade
+        r"A cache after .* would save about as much \(predicted: .*\) and take [\d.]+ MiB\.", finding.trade
     )
-    assert f"are free. {found.trade}" in found.because
+    assert f"are free. {finding.trade}" in finding.because
 
 
 @pytest.mark.parametrize(
@@ -81,6 +81,6 @@ def test_of_places_that_save_as_much_the_smallest_is_chosen_and_the_trade_is_sho
     ],
 )
 def test_no_trade_is_shown_where_there_is_none(scale):
-    found, evidence = advice(scale)
-    assert "larger_cache_bytes" not in evidence and not found.trade
-    assert "about as much" not in found.because and found.because.endswith(" free.")
+    finding, evidence = advice(scale)
+    assert "larger_cache_bytes" not in evidence and not finding.trade
+    assert "about as much" not in finding.because and finding.because.endswith(" free.")

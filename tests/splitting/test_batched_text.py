@@ -54,7 +54,9 @@ def put_together(text: str, spec: str = ROW, **facts: object) -> BatchText:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "map"
     )
     named = [
-        each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name == ast.unparse(node.args[0])
+        function
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef) and function.name == ast.unparse(node.args[0])
     ]
     function = named[0] if named else None
     first = function.lineno if function else 1

@@ -27,7 +27,7 @@ def recorded(text: str, draws: str, spec: str = ONE) -> tuple[str, Call]:
     line = text.splitlines()[node.end_lineno - 1 if node.end_lineno else 0]
     column = len(line.encode()[: node.end_col_offset].decode()) + 1
     argument = node.args[0]
-    functions = {each.name: each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef)}
+    functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     function = functions.get(ast.unparse(argument).rpartition(".")[2], argument)
     first = min([function.lineno, *(d.lineno for d in getattr(function, "decorator_list", ()))])
     lines = []
@@ -37,7 +37,7 @@ def recorded(text: str, draws: str, spec: str = ONE) -> tuple[str, Call]:
             called = ast.unparse(call.func).rpartition(".")[2]
             lines.append(FunctionLine(call.lineno, called, {called.title(): 1}, called in draws.split(), 64))
     site = Site("train.py", first, 1, function.end_lineno or first, 1)
-    random_line = min((each.line for each in lines if each.is_random), default=first)
+    random_line = min((line.line for line in lines if line.is_random), default=first)
     facts = FunctionFacts(
         "f",
         site,
@@ -129,8 +129,8 @@ def test_a_random_call_that_is_evaluated_first_keeps_everything_behind_it():
     text, call = recorded("ds = ds.map(lambda x: alias(decode(x)))\n", "alias")
     assert call.function is not None
     lines = tuple(
-        FunctionLine(each.line, "random_flip" if each.is_random else each.called, each.ops, each.is_random)
-        for each in call.function.lines
+        FunctionLine(line.line, "random_flip" if line.is_random else line.called, line.ops, line.is_random)
+        for line in call.function.lines
     )
     facts = FunctionFacts("f", call.function.site, True, ("RandomUniform",), lines=lines)
     with pytest.raises(CannotSplitError, match="nothing is computed before it"):

@@ -52,6 +52,6 @@ def test_many_durations_have_a_median_within_half_a_percent(numbers):
     numbers = [*numbers, *numbers, numbers[0]]  # an odd number, whose median is one of them
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(durations, "MAX_EXACT", 1)
-        found = of(numbers).median()
+        median = of(numbers).median()
     exact = np.median(numbers)
-    assert abs(found - exact) <= 0.005 * exact + 0.51, "half the width of a bin, and the rounding to whole ns"
+    assert abs(median - exact) <= 0.005 * exact + 0.51, "half the width of a bin, and the rounding to whole ns"

@@ -15,7 +15,7 @@ from advisor.model.settings import Settings
 from advisor.report.report_json import REPORT_NAME, report_to_bytes, report_to_dict
 from advisor.tensorboard.reports import Reports, version_of
 from advisor.tensorboard.run_finder import RunFinder
-from advisor.tensorboard.worker_messages import Page, Refusal
+from advisor.tensorboard.worker_messages import NoPage, Page
 from advisor.workflows.analyze import analyze_run
 from tests.tensorboard.logdirs import broken, foreign, recorded
 
@@ -64,7 +64,7 @@ def test_a_run_without_a_profile(tmp_path):
 def test_a_broken_profile_is_one_sentence(tmp_path):
     folder = broken(tmp_path)
     answer = made(tmp_path)
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, NoPage)
     assert str(folder) in answer.sentence and "Traceback" not in answer.sentence
     assert answer.is_final
 
@@ -101,7 +101,7 @@ def test_only_so_many_reports_are_kept(tmp_path, monkeypatch):
 def test_an_analysis_that_takes_too_long_is_stopped(tmp_path):
     recorded("zip_filter", tmp_path)
     answer = made(tmp_path, Reports(seconds=0.02))
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, NoPage)
     assert "took longer than 20 ms and was stopped" in answer.sentence
     assert not answer.is_final, "a new attempt may succeed"
 
@@ -110,7 +110,7 @@ def test_an_analysis_that_takes_too_long_is_stopped(tmp_path):
 def test_an_analysis_that_needs_too_much_memory_is_one_sentence(tmp_path):
     recorded("zip_filter", tmp_path)
     answer = made(tmp_path, Reports(memory_bytes=64 << 20))
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, NoPage)
     assert answer.sentence.endswith(".") and "\n" not in answer.sentence
 
 
@@ -128,7 +128,7 @@ def test_a_child_that_fails_is_one_sentence(tmp_path, monkeypatch, code, says):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "modules"))
     foreign(tmp_path / "logs")
     answer = made(tmp_path / "logs")
-    assert isinstance(answer, Refusal)
+    assert isinstance(answer, NoPage)
     assert says in answer.sentence
     assert not answer.is_final
 
@@ -199,4 +199,4 @@ def test_too_many_requests_are_turned_away(tmp_path, monkeypatch):
     foreign(tmp_path)
     monkeypatch.setattr(reports_module, "MAX_WAITING", 0)
     answer = made(tmp_path)
-    assert isinstance(answer, Refusal) and not answer.is_final and "try again" in answer.sentence
+    assert isinstance(answer, NoPage) and not answer.is_final and "try again" in answer.sentence

@@ -52,8 +52,8 @@ def test_the_recording_belongs_to_the_oldest_profile(tmp_path):
 def test_a_run_of_the_advisor_without_a_profile_is_listed(tmp_path):
     run = recorded("keras_fit", tmp_path)
     shutil.rmtree(run / "plugins")
-    (found,) = finder_of(tmp_path).listing().runs
-    assert (found.name, found.files, found.is_recorded) == ("keras_fit", (), True)
+    (listed,) = finder_of(tmp_path).listing().runs
+    assert (listed.name, listed.files, listed.is_recorded) == ("keras_fit", (), True)
 
 
 def test_an_absent_and_an_empty_logdir_have_no_runs(tmp_path):
@@ -143,8 +143,8 @@ def test_the_logdir_itself_may_be_a_link(tmp_path):
 def test_of_a_packed_and_an_unpacked_profile_of_one_host_one_is_read(tmp_path):
     run = foreign(tmp_path)
     (run / "host0.xplane.pb.gz").write_bytes(b"packed")
-    (found,) = finder_of(tmp_path).listing().runs
-    assert [path.name for path in found.files] == ["host0.xplane.pb"]
+    (listed,) = finder_of(tmp_path).listing().runs
+    assert [path.name for path in listed.files] == ["host0.xplane.pb"]
 
 
 def test_pipes_and_folders_are_no_profiles(tmp_path):

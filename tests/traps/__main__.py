@@ -50,8 +50,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
         done: list[Row] = []
         lock = threading.Lock()
-        found = [row for rows in pool.map(judged, chosen) for row in rows]
-    return _conclude(found, time.monotonic() - began, tool, options.write_docs)
+        all_rows = [row for rows in pool.map(judged, chosen) for row in rows]
+    return _conclude(all_rows, time.monotonic() - began, tool, options.write_docs)
 
 
 def _conclude(rows: Sequence[Row], seconds: float | None, tool: Tool, section: str | None) -> int:
@@ -64,8 +64,8 @@ def _conclude(rows: Sequence[Row], seconds: float | None, tool: Tool, section: s
 
 def _saved(paths: Sequence[Path]) -> list[Row]:
     """The rows of earlier runs."""
-    found = [Row(**row) for path in paths for row in json.loads(path.read_text(encoding="utf-8"))]
-    return [dataclasses.replace(row, fixes=tuple(row.fixes), harmed=tuple(row.harmed)) for row in found]
+    all_rows = [Row(**row) for path in paths for row in json.loads(path.read_text(encoding="utf-8"))]
+    return [dataclasses.replace(row, fixes=tuple(row.fixes), harmed=tuple(row.harmed)) for row in all_rows]
 
 
 def rules() -> tuple[str, ...]:

@@ -109,8 +109,8 @@ class Scripts:
         lines = [line for line in reply["output"].splitlines() if line.startswith("INVARIANT ")]
         if not reply["ok"] or not lines:
             raise ScriptFails(reply["output"].strip().splitlines()[-1] if reply["output"].strip() else "no output")
-        found: Invariant = json.loads(lines[-1].removeprefix("INVARIANT "))
-        return found
+        invariant: Invariant = json.loads(lines[-1].removeprefix("INVARIANT "))
+        return invariant
 
     def _ask(self, script: Path) -> dict[str, Any]:
         server = getattr(self._servers, "server", None)
@@ -168,9 +168,9 @@ def _plain(tool: Tool, script: Path, level: str) -> Written:
         return Written(None, note=note or "no report")
     report = json.loads(result.read_text(encoding="utf-8"))
     after = script.read_text(encoding="utf-8")
-    fixes = tuple(f"{each['rule']} ({each['safety_claimed']})" for each in report["fixes"] if each["applied"])
-    tried = {each["safety_claimed"] for each in report["fixes"]}
-    safeties = frozenset({each["safety"] for each in report["findings"] if each["safety"]} | tried)
+    fixes = tuple(f"{fix['rule']} ({fix['safety_claimed']})" for fix in report["fixes"] if fix["applied"])
+    tried = {fix["safety_claimed"] for fix in report["fixes"]}
+    safeties = frozenset({finding["safety"] for finding in report["findings"] if finding["safety"]} | tried)
     if after != before:
         return Written(after, fixes, safeties=safeties)
     return Written(None, safeties=safeties, note=(report["proof"] or {}).get("sentence", ""))
@@ -182,15 +182,15 @@ def _regardless(tool: Tool, trap: Trap, script: Path, level: str) -> Written:
     note = _call([*command, *_choices(tool, level)], script.parent, 1800.0)
     if note or not result.exists():
         return Written(None, note=note or "no result")
-    found = json.loads(result.read_text(encoding="utf-8"))
-    if found["error"]:
-        return Written(None, note=found["error"])
-    applied = tuple(f"{each['rule']} ({each['safety']})" for each in found["fixes"] if each["applied"])
-    refused = tuple(f"{each['rule']}: {each['note']}" for each in found["fixes"] if each["verdict"] == "broken")
-    steps = tuple((each["rule"], text) for each in found["steps"] for text in each["texts"].values())
-    text = found["together"].get(trap.path.name)
-    note = "; ".join(refused) or ("" if text else found["sentence"])
-    safeties = frozenset(found["safeties"]) | {each["safety"] for each in found["fixes"]}
+    written = json.loads(result.read_text(encoding="utf-8"))
+    if written["error"]:
+        return Written(None, note=written["error"])
+    applied = tuple(f"{fix['rule']} ({fix['safety']})" for fix in written["fixes"] if fix["applied"])
+    refused = tuple(f"{fix['rule']}: {fix['note']}" for fix in written["fixes"] if fix["verdict"] == "broken")
+    steps = tuple((step["rule"], text) for step in written["steps"] for text in step["texts"].values())
+    text = written["together"].get(trap.path.name)
+    note = "; ".join(refused) or ("" if text else written["sentence"])
+    safeties = frozenset(written["safeties"]) | {fix["safety"] for fix in written["fixes"]}
     return Written(text, applied if text else (), steps, safeties, note)
 
 

@@ -50,7 +50,7 @@ def test_a_step_of_a_given_length(project, capsys, validate):
     assert verdict["input_bound"]
     assert verdict["input_wait_share"] > 0.6
     (main_pipeline,) = (pipeline for pipeline in report["pipelines"] if pipeline["is_main"])
-    (bottleneck,) = (each for each in main_pipeline["iterators"] if each["is_bottleneck"])
+    (bottleneck,) = (iterator for iterator in main_pipeline["iterators"] if iterator["is_bottleneck"])
     assert "map" in [call["method"] for call in bottleneck["calls"]]
     assert not (project / "trained").exists()
     assert report["outlook"]["headroom"] is None
@@ -111,7 +111,7 @@ def test_a_speedup_is_that_of_the_training_and_of_its_pipeline(project, capsys):
     (project / "train.py").write_text(TWO_LOOPS)
     report = analyzed(capsys, "--as-if-speedup", "10")
     (main_pipeline,) = (pipeline for pipeline in report["pipelines"] if pipeline["is_main"])
-    methods = {call["method"] for each in main_pipeline["iterators"] for call in each["calls"]}
+    methods = {call["method"] for iterator in main_pipeline["iterators"] for call in iterator["calls"]}
     assert "map" in methods
     assert report["verdict"]["sentence"].endswith("The pipeline is the one that is read at train.py:16.")
     assert report["verdict"]["input_wait_share"] > 0.5
@@ -146,7 +146,7 @@ def test_looks_at_the_first_element_are_not_the_training(project, capsys):
     (project / "train.py").write_text(PEEKING)
     report = analyzed(capsys, "--as-if-step", "4ms")
     (main_pipeline,) = (pipeline for pipeline in report["pipelines"] if pipeline["is_main"])
-    methods = {call["method"] for each in main_pipeline["iterators"] for call in each["calls"]}
+    methods = {call["method"] for iterator in main_pipeline["iterators"] for call in iterator["calls"]}
     assert "map" in methods and "take" not in methods
     assert report["verdict"]["sentence"].endswith("The pipeline is the one that is read at train.py:18.")
 

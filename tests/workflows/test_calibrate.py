@@ -102,9 +102,9 @@ def test_run_without_a_window_is_not_worth_it(machine, run):
 
 def test_failure_is_kept_and_not_repeated(machine, run):
     machine.result = AdvisorError("A process that imports TensorFlow was killed by signal 11.")
-    found, _ = calibrated(run)
-    assert found.failure == str(machine.result) and found.handoff_ns is None
-    assert load_calibration(host_of(run)) == found
+    calibration, _ = calibrated(run)
+    assert calibration.failure == str(machine.result) and calibration.handoff_ns is None
+    assert load_calibration(host_of(run)) == calibration
 
 
 def test_busy_machine_is_tried_again(machine, run, monkeypatch):

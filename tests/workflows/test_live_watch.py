@@ -89,7 +89,7 @@ def test_sinks_without_the_profiler(tmp_path):
         """.replace("PORT", str(free_port())),
     )
     samples = [json.loads(line) for line in (tmp_path / "live.jsonl").read_text().splitlines()]
-    assert sum(each["new_steps"] for sample in samples for each in sample.get("consumers", ())) == 800
+    assert sum(consumer["new_steps"] for sample in samples for consumer in sample.get("consumers", ())) == 800
     assert list(csv.DictReader((tmp_path / "live.csv").open()))[-1]["steps"] == "800"
     assert list((tmp_path / "logs").glob("*tfevents*"))
     assert "800 steps" in done.stdout and "waiting for input" in done.stdout and "profiled window" not in done.stdout
@@ -164,7 +164,7 @@ def test_the_keras_callback(tmp_path):
         """,
     )
     samples = [json.loads(line) for line in (tmp_path / "live.jsonl").read_text().splitlines()]
-    assert sum(each["new_steps"] for sample in samples for each in sample.get("consumers", ())) == 400
+    assert sum(consumer["new_steps"] for sample in samples for consumer in sample.get("consumers", ())) == 400
     assert done.stdout.count("keras.fit: 200 steps") == 2, done.stdout
 
 
@@ -209,10 +209,15 @@ def test_the_wait_of_loops_whose_next_python_does_not_see(tmp_path):
     shares, lengths_ms = {}, {}
     for name in ("ready", "slow", "loop"):
         samples = [json.loads(text) for text in (tmp_path / f"{name}.jsonl").read_text().splitlines()][1:]
-        seen = [each for sample in samples for each in sample.get("consumers", ()) if each.get("wait_ns") is not None]
+        seen = [
+            consumer
+            for sample in samples
+            for consumer in sample.get("consumers", ())
+            if consumer.get("wait_ns") is not None
+        ]
         assert seen, (name, done.stdout)
-        lengths_ms[name] = median(each["step_ns"] for each in seen) / 1e6
-        shares[name] = median(each["wait_ns"] / each["step_ns"] for each in seen)
+        lengths_ms[name] = median(consumer["step_ns"] for consumer in seen) / 1e6
+        shares[name] = median(consumer["wait_ns"] / consumer["step_ns"] for consumer in seen)
     # the first sample is left out: the first step traces
     assert shares["ready"] < 0.1, shares
     assert shares["slow"] == pytest.approx(1 - lengths_ms["ready"] / lengths_ms["slow"], abs=0.1), lengths_ms

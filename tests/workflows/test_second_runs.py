@@ -50,11 +50,11 @@ def test_the_headroom_is_that_of_the_pipeline_alone(tmp_path, monkeypatch, capsy
     """An element takes 4 ms and a step 24 ms: the training could become nearly six times as fast."""
     report, err = analyzed(tmp_path, monkeypatch, capsys, 0.024)
     validate(report)
-    found = report["outlook"]["headroom"]
-    assert 4e6 < found["measured_ns"] < 16e6
-    assert found["step_speedup"] == pytest.approx(report["outlook"]["step_ns"] / found["measured_ns"])
-    assert "alone delivers " in found["sentence"] and "elements/s (measured)" in found["sentence"]
-    assert found["sentence"] in " ".join(err.split())
+    headroom = report["outlook"]["headroom"]
+    assert 4e6 < headroom["measured_ns"] < 16e6
+    assert headroom["step_speedup"] == pytest.approx(report["outlook"]["step_ns"] / headroom["measured_ns"])
+    assert "alone delivers " in headroom["sentence"] and "elements/s (measured)" in headroom["sentence"]
+    assert headroom["sentence"] in " ".join(err.split())
 
 
 @pytest.mark.tensorflow
@@ -62,7 +62,7 @@ def test_the_headroom_is_that_of_the_pipeline_alone(tmp_path, monkeypatch, capsy
 def test_a_second_run_that_fails_is_a_warning(tmp_path, monkeypatch, capsys):
     marker = str(tmp_path / "started")
     report, _ = analyzed(tmp_path, monkeypatch, capsys, 0.024, "--in-place", before=ONLY_ONCE.format(marker=marker))
-    found = report["outlook"]["headroom"]
-    assert found["measured_ns"] is None and "(predicted; --headroom measures it)" in found["sentence"]
-    (warning,) = (each for each in report["warnings"] if each.startswith("The headroom could not be measured"))
+    headroom = report["outlook"]["headroom"]
+    assert headroom["measured_ns"] is None and "(predicted; --headroom measures it)" in headroom["sentence"]
+    (warning,) = (warning for warning in report["warnings"] if warning.startswith("The headroom could not be measured"))
     assert "the data are gone" in warning

@@ -84,12 +84,12 @@ def test_loops_one_after_another_within_another_and_without_data(tmp_path):
                 for _ in range(40): next(iterator)
             reports.append(run)
         assert reports[0].folder != reports[1].folder and not reports[1].problem
-        for each in reports:
-            assert each.report.analysis.main.steps.count == 10, each.report.analysis.main.steps
-            (series,) = each.report.analysis.recording.steps
+        for watched in reports:
+            assert watched.report.analysis.main.steps.count == 10, watched.report.analysis.main.steps
+            (series,) = watched.report.analysis.recording.steps
             assert len(series.start_ns) == 40, "only the steps of this watch"
-            assert each.report.analysis.main.iterators[-1].long_name.endswith("Range")
-            (site,) = [call.site for call in each.report.analysis.calls if call.method == "map"]
+            assert watched.report.analysis.main.iterators[-1].long_name.endswith("Range")
+            (site,) = [call.site for call in watched.report.analysis.calls if call.method == "map"]
             assert ".map(distort)" in open(__file__).readlines()[site.line - 1]
         with watch("logs", {SHORT}) as outer:
             with watch("logs") as inner:

@@ -43,12 +43,12 @@ def result(analysis):
 def test_a_window_is_analysed_and_its_folder_removed(saved):
     with WindowAnalysis() as analysis:
         analysis.add(window(saved))
-        found = result(analysis)
+        bottleneck = result(analysis)
         assert analysis.finished() == []
-    assert found.problem == ""
-    assert found.steps > 0 and 0 < found.wait_share <= 1 and found.step_ns > 0
-    assert found.is_input_bound and 0 < found.blame_share <= 1 and ".py:" in found.bottleneck
-    assert found.cpu_ns > 0
+    assert bottleneck.problem == ""
+    assert bottleneck.steps > 0 and 0 < bottleneck.wait_share <= 1 and bottleneck.step_ns > 0
+    assert bottleneck.is_input_bound and 0 < bottleneck.blame_share <= 1 and ".py:" in bottleneck.bottleneck
+    assert bottleneck.cpu_ns > 0
     assert not saved.exists()
 
 
@@ -91,9 +91,9 @@ def test_windows_that_come_too_fast_are_left_out(tmp_path, monkeypatch):
         for folder in folders:
             folder.mkdir()
             analysis.add(window(folder))
-        left_out = [found for _, found in analysis.finished()]
+        left_out = [skipped for _, skipped in analysis.finished()]
     assert len(left_out) >= len(folders) - window_analysis.MAX_WAITING - 1
-    assert {found.problem for found in left_out} == {"Windows came faster than they could be analysed."}
+    assert {skipped.problem for skipped in left_out} == {"Windows came faster than they could be analysed."}
 
 
 def test_leaving_ends_the_analysis_at_once(saved):

@@ -1,6 +1,6 @@
 """Hooks the functions that take elements from a dataset.
 
-In: the imported `tensorflow` module.  Out: step boundaries for the `Monitor`, consumers in `Tracks`.
+In: the imported `tensorflow` module.  Out: step boundaries for the `Monitor`, consumers in `Consumers`.
 
 The overhead must stay at a few microseconds per element: an attribute lookup, two clock readings and some integer arithmetic.
 """
@@ -19,10 +19,10 @@ from types import FrameType, ModuleType
 from typing import Any
 
 from advisor.capture.instrument.call_sites import GET_ITER, SiteFinder
-from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.enclosing_loops import enclosing_loops
-from advisor.capture.instrument.function_steps import TRACK, FunctionSteps, StepFollower
+from advisor.capture.instrument.function_steps import CONSUMER, FunctionSteps, StepFollower
 from advisor.capture.instrument.iterator_teardown import watch_release
 from advisor.capture.instrument.loop_losses import LoopLosses
 from advisor.capture.instrument.patches import Patches
@@ -32,17 +32,17 @@ from advisor.model.calls import Site
 class _Context:
     """A library call of one thread. Its consumer is looked up once, because Keras asks for it twice per step."""
 
-    __slots__ = ("_key", "_track", "_tracks")
+    __slots__ = ("_consumer", "_consumers", "_key")
 
-    def __init__(self, tracks: Tracks, kind: str, site: Site | None, library: str | None) -> None:
-        self._tracks, self._key = tracks, (kind, site, library)
-        self._track: Track | None = None
+    def __init__(self, consumers: Consumers, kind: str, site: Site | None, library: str | None) -> None:
+        self._consumers, self._key = consumers, (kind, site, library)
+        self._consumer: ConsumerSteps | None = None
 
-    def track(self) -> Track:
+    def consumer(self) -> ConsumerSteps:
         """Return the consumer; create it if necessary."""
-        if self._track is None:
-            self._track = self._tracks.at(*self._key)
-        return self._track
+        if self._consumer is None:
+            self._consumer = self._consumers.at(*self._key)
+        return self._consumer
 
 
 class Consumption:
@@ -51,7 +51,7 @@ class Consumption:
     def __init__(
         self,
         finder: SiteFinder,
-        tracks: Tracks,
+        consumers: Consumers,
         monitor: StepFollower,
         warn: Callable[[str], None],
         substitute: Callable[[Any], Any] | None = None,
@@ -60,13 +60,13 @@ class Consumption:
 
         Args:
             finder: Finds the source location of each consumer.
-            tracks: Receives the consumers.
+            consumers: Receives the consumers.
             monitor: Receives the step boundaries.
             warn: Called with the text of each warning.
             substitute: Returns a replacement for a dataset that is about to be consumed (the ceiling run); None: no
                 replacement.
         """
-        self.finder, self._tracks, self._monitor, self._warn = finder, tracks, monitor, warn
+        self.finder, self._consumers, self._monitor, self._warn = finder, consumers, monitor, warn
         self._substitute = substitute
         self._local = threading.local()
         self._executing_eagerly: Callable[[], bool] = lambda: True
@@ -173,16 +173,16 @@ class Consumption:
             frame: Frame whose source location the consumer has.
         """
         place = self.finder.place(frame, kind.rsplit(".", 1)[-1])
-        self._contexts().append(_Context(self._tracks, kind, place.site, place.library))
+        self._contexts().append(_Context(self._consumers, kind, place.site, place.library))
 
     def leave(self) -> None:
         """Leave the innermost context."""
         self._contexts().pop()
 
-    def current_track(self) -> Track | None:
+    def current_consumer(self) -> ConsumerSteps | None:
         """Return the consumer of the innermost context; None outside of contexts."""
         contexts = self._local.__dict__.get("contexts")
-        return contexts[-1].track() if contexts else None
+        return contexts[-1].consumer() if contexts else None
 
     def _contexts(self) -> list[_Context]:
         contexts: list[_Context] = self._local.__dict__.setdefault("contexts", [])
@@ -225,25 +225,25 @@ class Consumption:
     def _made(self, iterator: Any, dataset: Any, kind: str | None, frame: FrameType | None) -> None:  # noqa: ANN401
         contexts = self._contexts()
         if contexts:
-            track = contexts[-1].track()
+            consumer = contexts[-1].consumer()
         else:
             place = self.finder.place(frame)
             if kind is None:
                 kind = "for" if place.opcode == GET_ITER else "next"
             if not self._executing_eagerly():
                 kind = "tf.function"
-            track = self._tracks.at(kind, place.site, place.library)
-        track.reads(call_id_of(_undistributed(dataset)))
-        self._note_loops(track, frame)
-        track.iterator = weakref.ref(iterator)
-        iterator.__dict__[TRACK] = track
-        watch_release(iterator, track.released)
-        self.on_epoch(track.call_id)
+            consumer = self._consumers.at(kind, place.site, place.library)
+        consumer.reads(call_id_of(_undistributed(dataset)))
+        self._note_loops(consumer, frame)
+        consumer.iterator = weakref.ref(iterator)
+        iterator.__dict__[CONSUMER] = consumer
+        watch_release(iterator, consumer.released)
+        self.on_epoch(consumer.call_id)
 
-    def _note_loops(self, track: Track, frame: FrameType | None) -> None:
+    def _note_loops(self, consumer: ConsumerSteps, frame: FrameType | None) -> None:
         """Record the loops around the first iteration of a consumer. They are looked for once, because files are parsed."""
-        if track.loops is None:
-            track.loops = enclosing_loops(frame, self.finder.owner_of)
+        if consumer.loops is None:
+            consumer.loops = enclosing_loops(frame, self.finder.owner_of)
 
     def _next_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         local, monitor, now = self._local, self._monitor, time.time_ns
@@ -251,26 +251,26 @@ class Consumption:
 
         @functools.wraps(original)
         def fetch(iterator: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            track, mine = iterator.__dict__.get(TRACK), local.__dict__
+            consumer, mine = iterator.__dict__.get(CONSUMER), local.__dict__
             if mine.get("depth"):
                 return original(iterator, *args, **kwargs)
             if not is_eager():
-                self._steps.traced(track)
+                self._steps.traced(consumer)
                 return original(iterator, *args, **kwargs)
-            if track is None:
+            if consumer is None:
                 return original(iterator, *args, **kwargs)
-            is_keras = track.kind.startswith("keras.")
-            start = now() if is_keras else monitor.boundary(track)
-            mine["last"], mine["depth"] = track, 1
+            is_keras = consumer.kind.startswith("keras.")
+            start = now() if is_keras else monitor.boundary(consumer)
+            mine["last"], mine["depth"] = consumer, 1
             try:
                 element = original(iterator, *args, **kwargs)
             except BaseException:
                 if not is_keras:
-                    track.forget()
+                    consumer.forget()
                 raise
             finally:
                 mine["depth"] = 0
-            track.fetch_ns += now() - start
+            consumer.fetch_ns += now() - start
             return element
 
         return fetch
@@ -282,7 +282,7 @@ class Consumption:
         @functools.wraps(original)
         def get_next_as_optional(iterator: Any) -> Any:  # noqa: ANN401
             if not is_eager() and not local.__dict__.get("depth"):
-                self._steps.traced(iterator.__dict__.get(TRACK))
+                self._steps.traced(iterator.__dict__.get(CONSUMER))
             return original(iterator)
 
         return get_next_as_optional
@@ -290,25 +290,25 @@ class Consumption:
     def _reduce_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(original)
         def reduce(dataset: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            track, is_eager = None, False
+            consumer, is_eager = None, False
             try:
                 if not self._contexts():
                     place = self.finder.place(sys._getframe(1), "reduce")
                     is_eager = self._executing_eagerly()
-                    track = self._tracks.at("reduce" if is_eager else "tf.function", place.site, place.library)
-                    track.reads(call_id_of(dataset) or self._steps.argument_call_id(dataset))
-                    self._note_loops(track, sys._getframe(1))
-                    track.is_loop = True
-                    self.on_epoch(track.call_id)
+                    consumer = self._consumers.at("reduce" if is_eager else "tf.function", place.site, place.library)
+                    consumer.reads(call_id_of(dataset) or self._steps.argument_call_id(dataset))
+                    self._note_loops(consumer, sys._getframe(1))
+                    consumer.is_loop = True
+                    self.on_epoch(consumer.call_id)
                     if not is_eager:
-                        self._steps.traced(track)
+                        self._steps.traced(consumer)
                 if self._substitute is not None:
                     dataset = self._substitute(dataset)
             except Exception as error:
                 self._warn(f"A consumer could not be recorded ({type(error).__name__}: {error}).")
-            if track is None or not is_eager:
+            if consumer is None or not is_eager:
                 return original(dataset, *args, **kwargs)
-            with self._steps.inside(track):
+            with self._steps.inside(consumer):
                 return original(dataset, *args, **kwargs)
 
         return reduce

@@ -29,8 +29,8 @@ TRAINING_KINDS = frozenset({"keras.fit"})
 SIDE_KINDS = frozenset({"keras.evaluate", "keras.predict"})
 
 
-class Track:
-    """The steps of one consumer, identified by its kind and its source location: a track, as trace viewers call such a row."""
+class ConsumerSteps:
+    """The steps of one consumer, identified by its kind, its source location and its thread."""
 
     __slots__ = (
         "batch_end_ns",
@@ -249,7 +249,7 @@ class Track:
         total = sum(self.ends[-latest:]) - sum(self.starts[-latest:])
         return total > 0 and 1 - sum(self.waits[-latest:]) / total > WORK_SHARE.value
 
-    def consumer(self, is_main: bool) -> Consumer:
+    def recorded(self, is_main: bool) -> Consumer:
         """Return the consumer in the form that is written to the recording.
 
         Args:
@@ -284,16 +284,16 @@ class Track:
         return StepSeries(self.id, tuple(starts), tuple(waits) if any(waits) else (), tuple(ends), self.dropped + index)
 
 
-class Tracks:
+class Consumers:
     """All consumers of a run."""
 
     def __init__(self) -> None:
-        self._tracks: list[Track] = []
-        self._at: dict[tuple[str, Site | None, str | None], list[tuple[threading.Thread, Track]]] = {}
+        self._consumers: list[ConsumerSteps] = []
+        self._at: dict[tuple[str, Site | None, str | None], list[tuple[threading.Thread, ConsumerSteps]]] = {}
         """Kind, source location and library -> (thread that takes elements there, its consumer)."""
         self._lock = threading.Lock()
 
-    def at(self, kind: str, site: Site | None, library: str | None) -> Track:
+    def at(self, kind: str, site: Site | None, library: str | None) -> ConsumerSteps:
         """Return the consumer of this kind at this place in the current thread; create it if necessary.
 
         Threads that run at one place concurrently are separate consumers, because their steps overlap. When a thread has ended,
@@ -306,33 +306,33 @@ class Tracks:
         """
         key, thread = (kind, site, library), threading.current_thread()
         with self._lock:
-            owned_tracks = self._at.setdefault(key, [])
-            for owner, track in owned_tracks:
+            owned_consumers = self._at.setdefault(key, [])
+            for owner, consumer in owned_consumers:
                 if owner is thread:
-                    return track
-            for number, (owner, track) in enumerate(owned_tracks):
+                    return consumer
+            for number, (owner, consumer) in enumerate(owned_consumers):
                 if not owner.is_alive():
-                    owned_tracks[number] = (thread, track)
-                    return track
-            track = Track(f"c{len(self._tracks)}", kind, site, library)
-            owned_tracks.append((thread, track))
-            self._tracks.append(track)
-            return track
+                    owned_consumers[number] = (thread, consumer)
+                    return consumer
+            consumer = ConsumerSteps(f"c{len(self._consumers)}", kind, site, library)
+            owned_consumers.append((thread, consumer))
+            self._consumers.append(consumer)
+            return consumer
 
     def after_fork(self) -> None:
         """Replace the lock in a forked process: another thread may have held it during the fork."""
         self._lock = threading.Lock()
 
-    def all(self) -> list[Track]:
+    def all(self) -> list[ConsumerSteps]:
         """Return all consumers in the order in which they first appeared."""
         with self._lock:
-            return list(self._tracks)
+            return list(self._consumers)
 
 
 @dataclass(slots=True)
 class LongCall:
     """A call of a tf.function (or of `reduce`) that takes elements and may run for long."""
 
-    track: Track
+    consumer: ConsumerSteps
     thread_id: int
     start_ns: int

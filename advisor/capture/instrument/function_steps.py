@@ -22,12 +22,12 @@ from types import CodeType
 from typing import Any, Protocol
 
 from advisor.capture.instrument.call_sites import SiteFinder
-from advisor.capture.instrument.consumers import LongCall, Track
+from advisor.capture.instrument.consumers import ConsumerSteps, LongCall
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.loop_losses import GRADIENT, RETURNED, LoopLosses
 from advisor.model.calls import CodeLine
 
-TRACK = "_tfadv_track"
+CONSUMER = "_tfadv_consumer"
 """Attribute of iterators and of tf.functions that take elements: their consumer."""
 _DIFFERENTIATES = "_tfadv_differentiates"
 """Mark of a tf.function that takes a gradient."""
@@ -44,8 +44,8 @@ class StepFollower(Protocol):
     def call_ended(self, thread_id: int) -> None:
         """Note that the thread has returned from TensorFlow."""
 
-    def boundary(self, track: Track) -> int:
-        """Note that a step of `track` has ended and another one begins; return the start of the new step in ns."""
+    def boundary(self, consumer: ConsumerSteps) -> int:
+        """Note that a step of `consumer` has ended and another one begins; return the start of the new step in ns."""
 
 
 class FunctionSteps:
@@ -79,11 +79,11 @@ class FunctionSteps:
 
         @functools.wraps(original)
         def __enter__(tape: Any) -> Any:  # noqa: ANN401
-            track = local.__dict__.get("last")
-            if track is not None and track.open_since_ns:
-                track.saw_tape = True
-                if track.eager_step is None and self._is_eager():
-                    self._note_eager_step(track, sys._getframe(1).f_code)
+            consumer = local.__dict__.get("last")
+            if consumer is not None and consumer.open_since_ns:
+                consumer.saw_tape = True
+                if consumer.eager_step is None and self._is_eager():
+                    self._note_eager_step(consumer, sys._getframe(1).f_code)
             return original(tape)
 
         return __enter__
@@ -104,23 +104,23 @@ class FunctionSteps:
 
         return gradient
 
-    def _note_eager_step(self, track: Track, code: CodeType) -> None:
+    def _note_eager_step(self, consumer: ConsumerSteps, code: CodeType) -> None:
         """Note the function that opens a tape, unless it is the loop itself or belongs to a library."""
         if code.co_name.isidentifier() and self._finder.is_user_file(code.co_filename):
-            track.eager_step = CodeLine(str(Path(code.co_filename).absolute()), code.co_firstlineno, code.co_name)
+            consumer.eager_step = CodeLine(str(Path(code.co_filename).absolute()), code.co_firstlineno, code.co_name)
 
-    def _note_graph_step(self, track: Track, function: Any) -> None:  # noqa: ANN401
+    def _note_graph_step(self, consumer: ConsumerSteps, function: Any) -> None:  # noqa: ANN401
         """Note the script's function of a tf.function that ran in a step of a loop, if it takes a gradient and no elements."""
-        if not track.open_since_ns or len(track.graph_step_ids) >= _MAX_FUNCTIONS:
+        if not consumer.open_since_ns or len(consumer.graph_step_ids) >= _MAX_FUNCTIONS:
             return
-        track.graph_step_ids.add(id(function))
-        if not function.__dict__.get(_DIFFERENTIATES) or TRACK in function.__dict__:
+        consumer.graph_step_ids.add(id(function))
+        if not function.__dict__.get(_DIFFERENTIATES) or CONSUMER in function.__dict__:
             return
         with contextlib.suppress(Exception):  # `python_function` may be any callable
             code = inspect.unwrap(function.python_function).__code__
             if code.co_name.isidentifier() and self._finder.is_user_file(code.co_filename):
                 step = CodeLine(str(Path(code.co_filename).absolute()), code.co_firstlineno, code.co_name)
-                track.graph_steps += [step] if step not in track.graph_steps else []
+                consumer.graph_steps += [step] if step not in consumer.graph_steps else []
 
     def function_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Return `Function.__call__` with step boundaries, if the function takes elements, and a note of its loss."""
@@ -131,32 +131,32 @@ class FunctionSteps:
             mine = local.__dict__
             if mine.get("function") is not None or mine.get("contexts"):
                 return original(function, *args, **kwargs)
-            track = function.__dict__.get(TRACK)
-            if track is not None:
-                self._monitor.boundary(track)
-                mine["last"] = track
-                if track.is_loop:
-                    self._on_epoch(track.call_id)
+            consumer = function.__dict__.get(CONSUMER)
+            if consumer is not None:
+                self._monitor.boundary(consumer)
+                mine["last"] = consumer
+                if consumer.is_loop:
+                    self._on_epoch(consumer.call_id)
             mine["function"], mine["arguments"] = function, (args, kwargs)
             try:
-                if track is None:
+                if consumer is None:
                     result = original(function, *args, **kwargs)
                     last = mine.get("last")
                     if last is not None and id(function) not in last.graph_step_ids:
                         self._note_graph_step(last, function)
                 else:
-                    with self.inside(track):
+                    with self.inside(consumer):
                         result = original(function, *args, **kwargs)
                 if not losses.is_over and function.__dict__.get(_DIFFERENTIATES):
                     losses.note(mine.get("last"), result, RETURNED)
                 return result
             except Exception as error:
-                if track is not None and type(error).__name__ == "OutOfRangeError":
-                    track.forget()
+                if consumer is not None and type(error).__name__ == "OutOfRangeError":
+                    consumer.forget()
                 raise
             finally:
                 mine["function"] = mine["arguments"] = None
-                if track is None and TRACK in function.__dict__:  # `traced` has registered this call
+                if consumer is None and CONSUMER in function.__dict__:  # `traced` has registered this call
                     self._monitor.call_ended(threading.get_ident())
 
         return __call__
@@ -175,33 +175,33 @@ class FunctionSteps:
         return None
 
     @contextlib.contextmanager
-    def inside(self, track: Track) -> Iterator[None]:
+    def inside(self, consumer: ConsumerSteps) -> Iterator[None]:
         """Register a call into TensorFlow that may take long, for the watchdog."""
-        self._monitor.call_began(LongCall(track, threading.get_ident(), time.time_ns()))
+        self._monitor.call_began(LongCall(consumer, threading.get_ident(), time.time_ns()))
         try:
             yield
         finally:
             self._monitor.call_ended(threading.get_ident())
 
-    def traced(self, track: Track | None) -> None:
+    def traced(self, consumer: ConsumerSteps | None) -> None:
         """Mark the function that is being traced as one that takes elements: each call of it is a step."""
         function = self._local.__dict__.get("function")
-        if function is None or self._local.__dict__.get("contexts") or function.__dict__.get(TRACK) is not None:
+        if function is None or self._local.__dict__.get("contexts") or function.__dict__.get(CONSUMER) is not None:
             return
-        if track is None:
-            track = next((t for t in map(_track_of, _flat(self._local.arguments)) if t is not None), None)
-        if track is None:
+        if consumer is None:
+            consumer = next((t for t in map(_consumer_of, _flat(self._local.arguments)) if t is not None), None)
+        if consumer is None:
             return
-        track.kind, track.is_traced = "tf.function", True
-        function.__dict__[TRACK] = track
-        track.begin(time.time_ns())
-        self._local.last = track
-        self._monitor.call_began(LongCall(track, threading.get_ident(), time.time_ns()))
+        consumer.kind, consumer.is_traced = "tf.function", True
+        function.__dict__[CONSUMER] = consumer
+        consumer.begin(time.time_ns())
+        self._local.last = consumer
+        self._monitor.call_began(LongCall(consumer, threading.get_ident(), time.time_ns()))
 
 
-def _track_of(value: Any) -> Track | None:  # noqa: ANN401
-    track = getattr(value, "__dict__", {}).get(TRACK)
-    return track if isinstance(track, Track) else None
+def _consumer_of(value: Any) -> ConsumerSteps | None:  # noqa: ANN401
+    consumer = getattr(value, "__dict__", {}).get(CONSUMER)
+    return consumer if isinstance(consumer, ConsumerSteps) else None
 
 
 def _flat(arguments: tuple[tuple[Any, ...], dict[str, Any]]) -> list[Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.model.catalog import BOOKKEEPING, base_type
 from advisor.model.recording import IteratorModel, ModelNode
 
@@ -16,42 +16,42 @@ _NO_WORK = BOOKKEEPING | {"AssertCardinality", "Repeat", "Skip", "Take"}
 """Types of iterators that pass elements on as they are."""
 
 
-def model_nodes(tracks: Tracks) -> dict[str, tuple[int, Any]]:
+def model_nodes(consumers: Consumers) -> dict[str, tuple[int, Any]]:
     """Return the models of all running iterators.
 
     Returns:
         Consumer id -> (identity of its iterator, its model proto). Consumers without a model are left out.
     """
     models = {}
-    for track in tracks.all():
-        iterator = track.iterator() if track.iterator is not None else None
+    for consumer in consumers.all():
+        iterator = consumer.iterator() if consumer.iterator is not None else None
         proto = None if iterator is None else _proto(iterator)
         if proto is not None:
-            models[track.id] = (id(iterator), proto)
+            models[consumer.id] = (id(iterator), proto)
     return models
 
 
-def elements_produced(track: Track) -> tuple[int, int] | None:
+def elements_produced(consumer: ConsumerSteps) -> tuple[int, int] | None:
     """Return (identity of the consumer's iterator, elements that it has produced); None if there is no model of it.
 
     A distributed iterator has one iterator per device, each of which produces one element per step.
     """
-    iterator = track.iterator() if track.iterator is not None else None
+    iterator = consumer.iterator() if consumer.iterator is not None else None
     proto = None if iterator is None else _proto(_of_first_device(iterator))
     if proto is None or proto.output not in proto.nodes:
         return None
     return id(iterator), int(proto.nodes[proto.output].num_elements)
 
 
-def model_deltas(tracks: Tracks, start: dict[str, tuple[int, Any]]) -> tuple[IteratorModel, ...]:
+def model_deltas(consumers: Consumers, start: dict[str, tuple[int, Any]]) -> tuple[IteratorModel, ...]:
     """Return the current models minus those at the start.
 
     Args:
-        tracks: The consumers.
+        consumers: The consumers.
         start: Result of an earlier call of `model_nodes`. The model of an iterator that did not exist then is returned as it is.
     """
     models = []
-    for consumer_id, (identity, proto) in model_nodes(tracks).items():
+    for consumer_id, (identity, proto) in model_nodes(consumers).items():
         earlier = start.get(consumer_id)
         is_delta = earlier is not None and earlier[0] == identity
         earlier_nodes = {} if earlier is None or not is_delta else dict(earlier[1].nodes)
@@ -89,15 +89,15 @@ def last_buffer(proto: Any) -> LastBuffer | None:  # noqa: ANN401
     return None
 
 
-def model_now(track: Track) -> Any | None:  # noqa: ANN401
+def model_now(consumer: ConsumerSteps) -> Any | None:  # noqa: ANN401
     """Return the model proto of a consumer's iterator; None if there is none."""
-    iterator = track.iterator() if track.iterator is not None else None
+    iterator = consumer.iterator() if consumer.iterator is not None else None
     return None if iterator is None else _proto(iterator)
 
 
-def buffer_now(track: Track) -> LastBuffer | None:
+def buffer_now(consumer: ConsumerSteps) -> LastBuffer | None:
     """Return the last buffer of a consumer's iterator; None if there is no model of it, or no buffer at its end."""
-    proto = model_now(track)
+    proto = model_now(consumer)
     buffer = None if proto is None else last_buffer(proto)
     return buffer if buffer is not None and buffer.is_last else None
 
@@ -143,5 +143,5 @@ def _node(key: int, node: Any, earlier: Any) -> ModelNode:  # noqa: ANN401
 
 
 __all__ = [
-    "LastBuffer", "Track", "buffer_now", "elements_produced", "last_buffer", "model_deltas", "model_nodes", "model_now",
+    "LastBuffer", "buffer_now", "elements_produced", "last_buffer", "model_deltas", "model_nodes", "model_now",
 ]  # fmt: skip

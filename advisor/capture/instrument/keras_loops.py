@@ -97,37 +97,37 @@ class KerasLoops:
     # The hooks of a batch run once per step: they call as few functions as they can.
 
     def _begin_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        current_track, monitor = self._consumption.current_track, self._monitor
+        current_consumer, monitor = self._consumption.current_consumer, self._monitor
 
         @functools.wraps(original)
         def on_batch_begin(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            track = current_track()
-            if track is not None:
-                monitor.boundary(track)
+            consumer = current_consumer()
+            if consumer is not None:
+                monitor.boundary(consumer)
             return original(callbacks, *args, **kwargs)
 
         return on_batch_begin
 
     def _end_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        current_track, now = self._consumption.current_track, time.time_ns
+        current_consumer, now = self._consumption.current_consumer, time.time_ns
 
         @functools.wraps(original)
         def on_batch_end(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            track = current_track()
-            if track is not None:
-                track.batch_end_ns = now()
+            consumer = current_consumer()
+            if consumer is not None:
+                consumer.batch_end_ns = now()
             return original(callbacks, *args, **kwargs)
 
         return on_batch_end
 
     def _train_end_hook(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        current_track, models, now = self._consumption.current_track, self.models, time.time_ns
+        current_consumer, models, now = self._consumption.current_consumer, self.models, time.time_ns
 
         @functools.wraps(original)
         def on_train_batch_end(callbacks: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
-            track = current_track()
-            if track is not None:
-                track.batch_end_ns = now()
+            consumer = current_consumer()
+            if consumer is not None:
+                consumer.batch_end_ns = now()
             if models.is_noting_batches:
                 self._note_batch(callbacks, kwargs.get("logs", args[1] if len(args) > 1 else None))
             return original(callbacks, *args, **kwargs)
@@ -140,22 +140,22 @@ class KerasLoops:
         self.models.note_batch(model, logs, per_call if isinstance(per_call, int) else None)
 
     def _end_epoch(self) -> None:
-        track = self._consumption.current_track()
-        if track is not None:
-            track.end_epoch()
+        consumer = self._consumption.current_consumer()
+        if consumer is not None:
+            consumer.end_epoch()
 
     def _finish_epoch(self, callbacks: Any) -> None:  # noqa: ANN401
         """Handle Keras' `on_epoch_end`. A callback may have stopped the epoch early."""
         self.models.end_epoch()
-        track = self._consumption.current_track()
-        if track is not None:
+        consumer = self._consumption.current_consumer()
+        if consumer is not None:
             was_stopped = bool(getattr(getattr(callbacks, "model", None), "stop_training", False))
-            track.end_epoch(is_whole=track.takes_all and not was_stopped)
+            consumer.end_epoch(is_whole=consumer.takes_all and not was_stopped)
 
     def _note_first_step(self) -> None:
-        track = self._consumption.current_track()
-        if track is not None:
-            track.call_firsts.append(track.count)
+        consumer = self._consumption.current_consumer()
+        if consumer is not None:
+            consumer.call_firsts.append(consumer.count)
 
     def _note_length(
         self,
@@ -166,11 +166,11 @@ class KerasLoops:
         kwargs: dict[str, Any],
     ) -> None:
         """Determine whether an epoch ends with the dataset or after a number of steps given by the script."""
-        track = self._consumption.current_track()
+        consumer = self._consumption.current_consumer()
         with contextlib.suppress(TypeError, ValueError):  # wrong arguments in the script: Keras raises the error
             bound = inspect.signature(loop).bind(model, *args, **kwargs).arguments
-            if track is not None:
-                track.takes_all = bound.get(parameter) is None
+            if consumer is not None:
+                consumer.takes_all = bound.get(parameter) is None
 
     def _note_passes(
         self,

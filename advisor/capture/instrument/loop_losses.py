@@ -11,7 +11,7 @@ import contextlib
 import math
 from typing import Any
 
-from advisor.capture.instrument.consumers import Track
+from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.instrument.keras_models import MAX_BATCHES
 
 GRADIENT, RETURNED = "gradient", "returned"
@@ -25,22 +25,22 @@ class LoopLosses:
         self.source = ""
         """`GRADIENT` or `RETURNED`; empty before the first loss."""
         self._kept: list[Any] = []
-        self._track: Track | None = None
+        self._consumer: ConsumerSteps | None = None
         self._step_ns = 0
         self.is_over = False
         """Whether no more losses are kept."""
 
-    def note(self, track: Track | None, value: Any, source: str) -> None:  # noqa: ANN401
+    def note(self, consumer: ConsumerSteps | None, value: Any, source: str) -> None:  # noqa: ANN401
         """Note a loss. The first one of a step counts: a step may train two models, one after the other.
 
         Args:
-            track: The loop whose step is open; None if there is none.
+            consumer: The loop whose step is open; None if there is none.
             value: A tensor, or what a function returned: the loss is the only scalar in it, or is called `loss`.
             source: `GRADIENT` or `RETURNED`.
         """
-        if self.is_over or track is None or not track.open_since_ns or track.is_loop:
+        if self.is_over or consumer is None or not consumer.open_since_ns or consumer.is_loop:
             return
-        if self._track is not None and (track is not self._track or track.open_since_ns == self._step_ns):
+        if self._consumer is not None and (consumer is not self._consumer or consumer.open_since_ns == self._step_ns):
             return
         try:
             loss = _scalar_in(value)
@@ -49,7 +49,7 @@ class LoopLosses:
         if loss is None or self.source not in ("", source):
             self.is_over = True
             return
-        self._track, self._step_ns, self.source = track, track.open_since_ns, source
+        self._consumer, self._step_ns, self.source = consumer, consumer.open_since_ns, source
         self._kept.append(loss)
         self.is_over = len(self._kept) >= MAX_BATCHES
 

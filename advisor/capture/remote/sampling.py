@@ -17,7 +17,7 @@ from typing import Any
 
 from advisor.capture.remote.client import ProfileRequest, ProfileResponse, TracerLevels, Worker, read_response
 from advisor.capture.remote.profiler_errors import (
-    Refusal,
+    NoProfile,
     explain_failure,
     explain_nothing_collected,
     explain_unseen_file,
@@ -196,7 +196,7 @@ def _attempt(
     folder: Path,
     attempt: int,
     on_progress: Callable[[Progress], None],
-) -> Iterator[tuple[Worker, Path | Refusal]]:
+) -> Iterator[tuple[Worker, Path | NoProfile]]:
     """Collect from each worker once; yield each worker with its profile or the reason why there is none."""
     import grpc
 
@@ -229,7 +229,7 @@ def _describe(workers: Sequence[Worker], attempt: int) -> str:
     return f"{text}, attempt {attempt + 1}" if attempt else text
 
 
-def _keep(response: ProfileResponse, address: str, folder: Path, attempts: int) -> Path | Refusal:
+def _keep(response: ProfileResponse, address: str, folder: Path, attempts: int) -> Path | NoProfile:
     """Write the profile and return its path. An old server has written it itself, possibly to another machine's disk."""
     path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', address)}.xplane.pb"
     if response.is_empty:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from statistics import median
 from typing import Any
 
-from advisor.capture.instrument.consumers import Track
+from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.instrument.iterator_model import model_now
 from advisor.host.calibration.capture import LATEST_STEPS
 from advisor.host.calibration.window import (
@@ -37,11 +37,11 @@ _OUTSIDE = ("DataService", "Generator")
 _OUTSIDE_METHODS = frozenset({"from_dataset_id", "from_generator"})
 
 
-def read_alone(track: Track, calls: tuple[Call, ...], levels: Sequence[BufferLevels]) -> AloneReading | None:
+def read_alone(consumer: ConsumerSteps, calls: tuple[Call, ...], levels: Sequence[BufferLevels]) -> AloneReading | None:
     """Read on from the consumer's iterator. The script must not go on afterwards: it would miss these elements.
 
     Args:
-        track: The consumer, whose thread this is.
+        consumer: The consumer, whose thread this is.
         calls: All recorded calls.
         levels: How full its last buffer was; empty if that is unknown.
 
@@ -50,10 +50,10 @@ def read_alone(track: Track, calls: tuple[Call, ...], levels: Sequence[BufferLev
     """
     from tensorflow.python.data.ops.iterator_ops import OwnedIterator
 
-    iterator = track.iterator() if track.iterator is not None else None
-    if not isinstance(iterator, OwnedIterator) or waits(track, levels) or not stays_inside(track, calls):
+    iterator = consumer.iterator() if consumer.iterator is not None else None
+    if not isinstance(iterator, OwnedIterator) or waits(consumer, levels) or not stays_inside(consumer, calls):
         return None
-    proto = model_now(track)
+    proto = model_now(consumer)
     if proto is None or any(str(node.name).startswith(_OUTSIDE) for node in proto.nodes.values()):
         return None
     buffered = buffered_elements(proto)
@@ -126,19 +126,19 @@ def buffered_elements(proto: Any) -> float | None:  # noqa: ANN401
     )
 
 
-def waits(track: Track, levels: Iterable[BufferLevels]) -> bool:
+def waits(consumer: ConsumerSteps, levels: Iterable[BufferLevels]) -> bool:
     """Return whether the latest steps of a consumer waited for input, as far as it is known."""
     latest = LATEST_STEPS.value
-    wait_ns = sum(track.waits[-latest:])
-    total_ns = sum(track.ends[-latest:]) - sum(track.starts[-latest:])
-    if wait_ns and not track.kind.startswith("keras."):
+    wait_ns = sum(consumer.waits[-latest:])
+    total_ns = sum(consumer.ends[-latest:]) - sum(consumer.starts[-latest:])
+    if wait_ns and not consumer.kind.startswith("keras."):
         return wait_ns > READ_ALONE_WAIT_SHARE.value * total_ns
     return any(level.elements and median(level.elements) == 0 for level in levels)
 
 
-def stays_inside(track: Track, calls: tuple[Call, ...]) -> bool:
+def stays_inside(consumer: ConsumerSteps, calls: tuple[Call, ...]) -> bool:
     """Return whether the elements are known to come from TensorFlow's own transformations, without Python code."""
-    upstream = Lineage(calls).upstream(track.call_id) if track.call_id is not None else ()
+    upstream = Lineage(calls).upstream(consumer.call_id) if consumer.call_id is not None else ()
     return bool(upstream) and not any(_may_reach_outside(call) for call in upstream)
 
 

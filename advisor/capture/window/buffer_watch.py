@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from advisor.capture.instrument.consumers import Track
+from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.instrument.iterator_model import buffer_now
 from advisor.host.calibration.window import BUFFER_LOOK_NS
 from advisor.model.recording import BufferLevels
@@ -23,7 +23,7 @@ class BufferWatch:
     """The readings of one consumer; those of another one replace them."""
 
     def __init__(self) -> None:
-        self._track: Track | None = None
+        self._consumer: ConsumerSteps | None = None
         self._transformation = ""
         self._is_at_steps = True
         self._rows: deque[tuple[int, int, int, int, int]] = deque(maxlen=_MOST)
@@ -34,30 +34,34 @@ class BufferWatch:
         """Return whether the latest reading is old enough for another one."""
         return now_ns >= self._next_ns
 
-    def read(self, track: Track, now_ns: int) -> None:
+    def read(self, consumer: ConsumerSteps, now_ns: int) -> None:
         """Read the buffer once. Nothing is noted if tf.data does not tell, or before the first element.
 
         Args:
-            track: The consumer that the window follows.
+            consumer: The consumer that the window follows.
             now_ns: Unix time.
         """
         self._next_ns = now_ns + BUFFER_LOOK_NS.value
         try:
-            buffer = buffer_now(track)
+            buffer = buffer_now(consumer)
         except Exception:  # the model is private, and an error here must not stop the script
             buffer = None
         if buffer is None or buffer.elements_taken <= 0:  # a buffer is filled from the first request on
             return
-        if (track, buffer.transformation, not track.is_loop) != (self._track, self._transformation, self._is_at_steps):
+        if (consumer, buffer.transformation, not consumer.is_loop) != (
+            self._consumer,
+            self._transformation,
+            self._is_at_steps,
+        ):
             self._rows.clear()
-        self._track, self._transformation, self._is_at_steps = track, buffer.transformation, not track.is_loop
-        self._rows.append((now_ns, track.count, buffer.elements_taken, int(buffer.elements), int(buffer.capacity)))
+        self._consumer, self._transformation, self._is_at_steps = consumer, buffer.transformation, not consumer.is_loop
+        self._rows.append((now_ns, consumer.count, buffer.elements_taken, int(buffer.elements), int(buffer.capacity)))
 
     def levels(self) -> BufferLevels | None:
         """Return the readings; None if there are none."""
         rows = list(self._rows)
-        if self._track is None or not rows:
+        if self._consumer is None or not rows:
             return None
         return BufferLevels(
-            self._track.id, self._transformation, self._is_at_steps, *map(tuple, zip(*rows, strict=True))
+            self._consumer.id, self._transformation, self._is_at_steps, *map(tuple, zip(*rows, strict=True))
         )

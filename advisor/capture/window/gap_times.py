@@ -15,7 +15,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from advisor.capture.instrument.consumers import Track
+from advisor.capture.instrument.consumers import ConsumerSteps
 
 MOST_KEPT = 100
 """Gaps that tf.data keeps (`kGapTimeWindow`)."""
@@ -63,13 +63,13 @@ class StepWait:
     wait_ns: int
 
 
-def latest_waits(track: Track, gaps: Gaps, kept: int, number: int) -> list[StepWait]:
+def latest_waits(consumer: ConsumerSteps, gaps: Gaps, kept: int, number: int) -> list[StepWait]:
     """Return the waits of the latest steps of a consumer whose wait Python does not see, at most 100 of them; see `step_waits`.
 
     The first step of a library call (`fit`) is left out: functions are traced before it requests its element.
 
     Args:
-        track: The consumer.
+        consumer: The consumer.
         gaps: The gaps of its iterator.
         kept: Number of its steps that are kept.
         number: How many of them are meant.
@@ -77,10 +77,10 @@ def latest_waits(track: Track, gaps: Gaps, kept: int, number: int) -> list[StepW
     if not gaps.gaps_ns:
         return []
     first = max(0, kept - number, kept - MOST_KEPT - 1)
-    starts = track.starts[first : kept + 1]
-    next_ns = starts.pop() if len(starts) > kept - first else track.open_since_ns
-    steps = TimedSteps(track.dropped + first, starts, track.ends[first:kept], next_ns)
-    return step_waits(steps, track.iterator_first, gaps, {0, *track.call_firsts})
+    starts = consumer.starts[first : kept + 1]
+    next_ns = starts.pop() if len(starts) > kept - first else consumer.open_since_ns
+    steps = TimedSteps(consumer.dropped + first, starts, consumer.ends[first:kept], next_ns)
+    return step_waits(steps, consumer.iterator_first, gaps, {0, *consumer.call_firsts})
 
 
 def step_waits(steps: TimedSteps, iterator_first: int, gaps: Gaps, unknown: Collection[int] = ()) -> list[StepWait]:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.capture.window.measurement import Capture, Measurement
 from advisor.capture.window.profiler import Profiler
 from advisor.capture.window.python_sampler import PythonSampler
@@ -31,7 +31,7 @@ class LaterWindows:
 
     def __init__(
         self,
-        tracks: Tracks,
+        consumers: Consumers,
         profiler: Callable[[], Profiler | None],
         sampler: Callable[[], PythonSampler | None],
         write: Callable[[Capture, str], None],
@@ -39,19 +39,19 @@ class LaterWindows:
         """Create the windows; none is opened.
 
         Args:
-            tracks: The consumers.
+            consumers: The consumers.
             profiler: Returns the profiler; None as long as TensorFlow is not imported.
             sampler: Makes a sampler of the pipelines' Python functions; None if there are none.
             write: Called with each window and why it has no profile (empty if it has one), in the thread that closes it.
         """
-        self._tracks, self._profiler, self._sampler, self._write = tracks, profiler, sampler, write
+        self._consumers, self._profiler, self._sampler, self._write = consumers, profiler, sampler, write
         self._limits = Limits(seconds=LATER_SECONDS.value, max_events=LATER_EVENTS.value)
         self._wanted: Path | None = None
         """Folder for the next window; None: none is wanted."""
         self._folder: Path | None = None
         """Folder of the open window."""
         self._measurement: Measurement | None = None
-        self._track: Track | None = None
+        self._consumer: ConsumerSteps | None = None
         """The consumer whose steps are measured."""
         self._is_profiling = False
         """Whether the open window has reached its stretch with the profiler."""
@@ -78,23 +78,23 @@ class LaterWindows:
         """Return whether the profiler has been running, or has been writing a profile, since a Unix time in ns."""
         return self._is_profiling or self._closed_ns >= time_ns
 
-    def boundary(self, track: Track, leader: Track | None, now: int) -> None:
+    def boundary(self, consumer: ConsumerSteps, leader: ConsumerSteps | None, now: int) -> None:
         """Handle a step boundary of any consumer.
 
         Args:
-            track: The consumer.
+            consumer: The consumer.
             leader: The consumer that the run's own window followed.
             now: Unix time in ns.
         """
         measurement = self._measurement
         if measurement is None:
-            if self._wanted is not None and _is_followed(track, leader, now):
-                self._open(self._wanted, track, now)
-        elif track is not self._track or self._is_by_time:
+            if self._wanted is not None and _is_followed(consumer, leader, now):
+                self._open(self._wanted, consumer, now)
+        elif consumer is not self._consumer or self._is_by_time:
             self._close_if_overdue(now)
         elif self._is_profiling:
             elapsed_s = (now - measurement.start_ns) / 1e9
-            durations = track.durations(measurement.first_step)
+            durations = consumer.durations(measurement.first_step)
             reason = self._limits.closing_reason(durations, elapsed_s, self.events_per_step)
             if reason is not None:
                 self._close(reason)
@@ -102,7 +102,7 @@ class LaterWindows:
             measurement.end_unprofiled()
             self._start_profiler(measurement)
 
-    def poll(self, now: int, loop: Track | None) -> None:
+    def poll(self, now: int, loop: ConsumerSteps | None) -> None:
         """Handle the time between step boundaries.
 
         Args:
@@ -127,12 +127,12 @@ class LaterWindows:
         self._closed_ns = time.time_ns() if self._is_profiling else self._closed_ns
         self._is_profiling = False
 
-    def _open(self, folder: Path, track: Track, now: int) -> None:
+    def _open(self, folder: Path, consumer: ConsumerSteps, now: int) -> None:
         profiler = self._profiler()
         if profiler is None or profiler.is_users_running:
             return
-        self._wanted, self._folder, self._track = None, folder, track
-        self._measurement = Measurement(folder, track, self._tracks, profiler, self._sampler())
+        self._wanted, self._folder, self._consumer = None, folder, consumer
+        self._measurement = Measurement(folder, consumer, self._consumers, profiler, self._sampler())
         self._opened_ns, self._is_profiling, self._is_by_time = now, False, False
 
     def _start_profiler(self, measurement: Measurement) -> None:
@@ -141,14 +141,14 @@ class LaterWindows:
 
     def _close_if_overdue(self, now: int) -> None:
         """Close a window whose consumer makes no steps: it is blocked, or another one has its turn."""
-        measurement, track = self._measurement, self._track
-        if measurement is None or track is None:
+        measurement, consumer = self._measurement, self._consumer
+        if measurement is None or consumer is None:
             return
         profiled_ns = now - measurement.start_ns
         if self._is_by_time:
             is_overdue = profiled_ns >= LOOP_SECONDS.value * 1e9
         else:
-            has_steps = self._is_profiling and track.count > measurement.first_step
+            has_steps = self._is_profiling and consumer.count > measurement.first_step
             is_overdue = (has_steps and profiled_ns >= 2 * LATER_SECONDS.value * 1e9) or (
                 now - self._opened_ns >= LATER_LIMIT_S.value * 1e9
             )
@@ -176,11 +176,11 @@ class LaterWindows:
             self._closed_ns = time.time_ns()
 
 
-def _is_followed(track: Track, leader: Track | None, now: int) -> bool:
+def _is_followed(consumer: ConsumerSteps, leader: ConsumerSteps | None, now: int) -> bool:
     """Return whether a window may follow this consumer: the training loop, or another one that has taken its place."""
-    if leader is None or track is leader:
+    if leader is None or consumer is leader:
         return True
-    if track.rank < leader.rank or leader.open_since_ns:
+    if consumer.rank < leader.rank or leader.open_since_ns:
         return False
     latest = leader.ends[-1] if leader.ends else 0
     return now - latest >= FOLLOW_AFTER_S.value * 1e9

@@ -1,6 +1,6 @@
 """Counts the steps of a running script once per second, without the profiler, for `advisor watch`.
 
-In: the consumers (`Tracks`), whose steps the hooks record anyway.  Out: a `LiveSample` per interval, passed to a callback.
+In: the consumers (`Consumers`), whose steps the hooks record anyway.  Out: a `LiveSample` per interval, passed to a callback.
 
 A sample reads what the steps since the previous one left behind, and asks tf.data's own model how full the buffers are and, where
 Python does not see the wait, for the gap times. It takes well under a millisecond; its CPU time is part of every sample.
@@ -14,7 +14,7 @@ from array import array
 from collections.abc import Callable
 from typing import Any
 
-from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.capture.instrument.iterator_model import last_buffer, model_nodes
 from advisor.capture.window.gap_times import Gaps, LoopShare, LoopWait, gaps_of, latest_waits
 from advisor.capture.window.process_memory import rss_bytes
@@ -29,18 +29,18 @@ class LiveCounters:
 
     def __init__(
         self,
-        tracks: Tracks,
-        leader: Callable[[], Track | None],
+        consumers: Consumers,
+        leader: Callable[[], ConsumerSteps | None],
         has_profiled_since: Callable[[int], bool],
         send: Callable[[LiveSample], None],
         warn: Callable[[str], None],
         interval_s: float,
-        running_since: Callable[[Track], int] = lambda track: 0,
+        running_since: Callable[[ConsumerSteps], int] = lambda consumer: 0,
     ) -> None:
         """Create the counters without starting them.
 
         Args:
-            tracks: The consumers.
+            consumers: The consumers.
             leader: Returns the consumer that is most likely the training loop.
             has_profiled_since: Returns whether the profiler has been active since a Unix time in ns.
             send: Called with each sample, in the thread. An OSError, raised if the reader has ended, stops the sampling.
@@ -49,11 +49,11 @@ class LiveCounters:
             running_since: Returns when a consumer's current call into TensorFlow began, Unix time in ns; 0 if none is running.
         """
         self._warn = warn
-        self._tracks, self._leader, self._has_profiled_since = tracks, leader, has_profiled_since
+        self._consumers, self._leader, self._has_profiled_since = consumers, leader, has_profiled_since
         self._send, self._interval_s, self._running_since = send, interval_s, running_since
         self._seen: dict[str, int] = {}
         """Consumer id -> number of its steps that have been sampled."""
-        self._passes_before = {track.id: track.iterators for track in tracks.all()}
+        self._passes_before = {consumer.id: consumer.iterators for consumer in consumers.all()}
         """Consumer id -> iterations before the counters were made, by an earlier watch of the same process."""
         self._loop_waits: dict[str, LoopWait] = {}
         self._total_in_model: dict[str, int] = {}
@@ -86,10 +86,11 @@ class LiveCounters:
         with self._lock:
             now, cpu_ns = time.time_ns(), time.process_time_ns()
             own_ns = time.thread_time_ns() if threading.current_thread() is self._thread else self._last_own_ns
-            models = model_nodes(self._tracks)
+            models = model_nodes(self._consumers)
             leader = self._leader()
-            consumers = [
-                self._consumer(track, models.get(track.id), track is leader, now) for track in self._tracks.all()
+            samples = [
+                self._sample_of(consumer, models.get(consumer.id), consumer is leader, now)
+                for consumer in self._consumers.all()
             ]
             elapsed_ns = max(1, now - self._last_ns)
             sample = LiveSample(
@@ -99,7 +100,7 @@ class LiveCounters:
                 rss_bytes(),
                 max(0, own_ns - self._last_own_ns),
                 self._has_profiled_since(self._last_ns),
-                tuple(consumer for consumer in consumers if consumer is not None),
+                tuple(sample for sample in samples if sample is not None),
             )
             self._last_ns, self._last_cpu_ns, self._last_own_ns = now, cpu_ns, own_ns
             return sample
@@ -114,25 +115,27 @@ class LiveCounters:
                 self._warn(f"The steps were no longer watched ({type(error).__name__}: {error}).")
                 return
 
-    def _consumer(self, track: Track, model: tuple[int, Any] | None, is_main: bool, now_ns: int) -> LiveConsumer | None:
+    def _sample_of(
+        self, consumer: ConsumerSteps, model: tuple[int, Any] | None, is_main: bool, now_ns: int
+    ) -> LiveConsumer | None:
         buffer = None if model is None else last_buffer(model[1])
         gaps = None if model is None else gaps_of(model[1])
-        if track.is_loop or (track.is_traced and not track.count):
-            share = self._elements(track, gaps, now_ns)
+        if consumer.is_loop or (consumer.is_traced and not consumer.count):
+            share = self._elements(consumer, gaps, now_ns)
             new, step_ns, wait_ns = share.elements, share.length_ns, share.wait_ns
-            total, pauses = self._total_in_model.get(track.id, 0), (0, 0)
+            total, pauses = self._total_in_model.get(consumer.id, 0), (0, 0)
         else:
-            new, step_ns, wait_ns, pauses = self._steps(track, gaps)
-            total = self._seen[track.id]
+            new, step_ns, wait_ns, pauses = self._steps(consumer, gaps)
+            total = self._seen[consumer.id]
         if not new:
             return None
         return LiveConsumer(
-            track.id,
-            track.kind,
-            track.where,
+            consumer.id,
+            consumer.kind,
+            consumer.where,
             is_main,
             total,
-            max(1, track.iterators - self._passes_before.get(track.id, 0)),
+            max(1, consumer.iterators - self._passes_before.get(consumer.id, 0)),
             new,
             step_ns,
             wait_ns,
@@ -141,43 +144,45 @@ class LiveCounters:
             *pauses,
         )
 
-    def _steps(self, track: Track, gaps: Gaps | None) -> tuple[int, float | None, float | None, tuple[int, int]]:
+    def _steps(
+        self, consumer: ConsumerSteps, gaps: Gaps | None
+    ) -> tuple[int, float | None, float | None, tuple[int, int]]:
         """Return (number, mean length, mean wait, pauses before them) of the steps since the previous sample.
 
         The training's thread appends to the three columns one after the other, so the shortest one tells how many are complete.
         """
-        kept = min(len(track.starts), len(track.ends), len(track.waits))
-        done = track.dropped + kept
-        new = min(done - self._seen.get(track.id, 0), kept)
-        self._seen[track.id] = done
+        kept = min(len(consumer.starts), len(consumer.ends), len(consumer.waits))
+        done = consumer.dropped + kept
+        new = min(done - self._seen.get(consumer.id, 0), kept)
+        self._seen[consumer.id] = done
         if new <= 0:
             return 0, None, None, (0, 0)
         part = slice(kept - new, kept)
-        length_ns = (sum(track.ends[part]) - sum(track.starts[part])) / new
-        wait_ns = sum(track.waits[part]) / new
+        length_ns = (sum(consumer.ends[part]) - sum(consumer.starts[part])) / new
+        wait_ns = sum(consumer.waits[part]) / new
         if length_ns <= 0:  # the oldest steps were removed in between
             return 0, None, None, (0, 0)
         first = max(1, kept - new)
-        pauses = _pauses(track.ends[first - 1 : kept - 1], track.starts[first:kept])
+        pauses = _pauses(consumer.ends[first - 1 : kept - 1], consumer.starts[first:kept])
         # no `next` takes no time: Keras fetches inside its step function, unseen
-        return new, length_ns, wait_ns or _unseen_wait(track, kept, new, gaps), pauses
+        return new, length_ns, wait_ns or _unseen_wait(consumer, kept, new, gaps), pauses
 
-    def _elements(self, track: Track, gaps: Gaps | None, now_ns: int) -> LoopShare:
+    def _elements(self, consumer: ConsumerSteps, gaps: Gaps | None, now_ns: int) -> LoopShare:
         """Return how many elements a loop inside a tf.function took, and how long they took, from the model of its iterator."""
         if gaps is None:
             return LoopShare(0)
-        wait = self._loop_waits.setdefault(track.id, LoopWait())
-        share = wait.look(now_ns, track.iterators, gaps, self._running_since(track))
-        self._total_in_model[track.id] = self._total_in_model.get(track.id, 0) + share.elements
+        wait = self._loop_waits.setdefault(consumer.id, LoopWait())
+        share = wait.look(now_ns, consumer.iterators, gaps, self._running_since(consumer))
+        self._total_in_model[consumer.id] = self._total_in_model.get(consumer.id, 0) + share.elements
         return share
 
 
-def _unseen_wait(track: Track, kept: int, new: int, gaps: Gaps | None) -> float | None:
+def _unseen_wait(consumer: ConsumerSteps, kept: int, new: int, gaps: Gaps | None) -> float | None:
     """Return the mean wait of the latest `new` steps from the gaps of the iterator; None if it is unknown.
 
     If there are more than 100 of them, it is the mean of the latest 100, which stands for all.
     """
-    waits = latest_waits(track, gaps, kept, new) if gaps is not None else []
+    waits = latest_waits(consumer, gaps, kept, new) if gaps is not None else []
     return sum(wait.wait_ns for wait in waits) / len(waits) if waits else None
 
 

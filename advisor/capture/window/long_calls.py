@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 import time
 
-from advisor.capture.instrument.consumers import LongCall, Track
+from advisor.capture.instrument.consumers import ConsumerSteps, LongCall
 from advisor.capture.window.watchdog import is_executing
 from advisor.host.calibration.window import BLOCKED_S, LONG_LOOP_GRACE_S, LOOP_GRACE_FACTOR, LOOP_GRACE_S
 
@@ -32,20 +32,20 @@ class LongCalls:
         """Note that a thread has returned from its call, if it was in one."""
         call = self._calls.pop(thread_id, None)
         if call is not None:
-            longest_ns = max(self._longest_ns.get(call.track.id, 0), time.time_ns() - call.start_ns)
-            self._longest_ns[call.track.id] = longest_ns
+            longest_ns = max(self._longest_ns.get(call.consumer.id, 0), time.time_ns() - call.start_ns)
+            self._longest_ns[call.consumer.id] = longest_ns
 
     def now(self) -> list[LongCall]:
         """Return the current calls, those of the likeliest training loop first."""
-        return sorted(self._calls.copy().values(), key=lambda call: (-call.track.rank, call.start_ns))
+        return sorted(self._calls.copy().values(), key=lambda call: (-call.consumer.rank, call.start_ns))
 
-    def is_in(self, track: Track | None) -> bool:
+    def is_in(self, consumer: ConsumerSteps | None) -> bool:
         """Return whether a call of this consumer is running."""
-        return any(call.track is track for call in self.now())
+        return any(call.consumer is consumer for call in self.now())
 
-    def running_since(self, track: Track) -> int:
+    def running_since(self, consumer: ConsumerSteps) -> int:
         """Return when the current call of this consumer began, Unix time in ns; 0 if none is running."""
-        return min((call.start_ns for call in self.now() if call.track is track), default=0)
+        return min((call.start_ns for call in self.now() if call.consumer is consumer), default=0)
 
     def loop(self, now_ns: int) -> LongCall | None:
         """Return a call that has been in TensorFlow's executor for too long to be a single step; None if there is none."""
@@ -59,14 +59,14 @@ class LongCalls:
             self._executing_since_ns[call.thread_id] = now_ns
         return now_ns - self._executing_since_ns[call.thread_id] >= BLOCKED_S.value * 1e9
 
-    def to_stop(self, leader: Track | None) -> LongCall | None:
+    def to_stop(self, leader: ConsumerSteps | None) -> LongCall | None:
         """Return the call of the measured consumer, else that of the main thread, else any; None if there is none."""
         calls, main = self.now(), threading.main_thread().ident
-        of_leader = [call for call in calls if call.track is leader]
+        of_leader = [call for call in calls if call.consumer is leader]
         of_main = [call for call in calls if call.thread_id == main]
         return next(iter([*of_leader, *of_main, *calls]), None)
 
     def grace_s(self, call: LongCall) -> float:
         """Return how many seconds the call has to return by itself: earlier calls of its consumer say how long they take."""
-        earlier_s = self._longest_ns.get(call.track.id, 0) / 1e9
+        earlier_s = self._longest_ns.get(call.consumer.id, 0) / 1e9
         return max(LOOP_GRACE_S.value, min(LOOP_GRACE_FACTOR.value * earlier_s, LONG_LOOP_GRACE_S.value))

@@ -12,7 +12,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from advisor.capture.instrument.consumers import Track
+from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.instrument.iterator_model import elements_produced
 from advisor.capture.window.profiler import profile_bytes
 from advisor.capture.window.time_left import seconds_left
@@ -37,7 +37,7 @@ class LoopWindow:
     """The end of one window.
 
     Args:
-        track: The consumer whose loop it is.
+        consumer: The consumer whose loop it is.
         seconds: The user's limit in seconds; None: none.
         least_s: Seconds that the window lasts at least without such a limit.
         age_s: Seconds of the run before the window that count for the time until the first verdict.
@@ -46,17 +46,17 @@ class LoopWindow:
 
     def __init__(
         self,
-        track: Track,
+        consumer: ConsumerSteps,
         seconds: float | None,
         least_s: float = LOOP_SECONDS.value,
         age_s: float = -math.inf,
         writing_s: float = 0.0,
     ) -> None:
-        self._track, self._seconds = track, seconds
+        self._consumer, self._seconds = consumer, seconds
         self._slow_s = min(SLOW_LOOP_SECONDS.value, seconds_left(age_s, 0.0, writing_s))
         """After this time, slow steps need fewer elements. If there are fewer still, twelve steps take longer than a minute."""
         self.least_s = min(least_s, MAX_LOOP_SECONDS.value)
-        self._first = elements_produced(track)
+        self._first = elements_produced(consumer)
         self._next_look_s = self.least_s
         self._is_longest = self.least_s >= MAX_LOOP_SECONDS.value
 
@@ -81,7 +81,7 @@ class LoopWindow:
 
     def _has_enough(self, elapsed_s: float) -> bool:
         """Whether enough elements were taken; True if that is unknown."""
-        now = elements_produced(self._track)
+        now = elements_produced(self._consumer)
         if now is None:
             return True
         is_same = self._first is not None and self._first[0] == now[0]
@@ -112,7 +112,7 @@ class LoopWindow:
             if left_s <= self.least_s:
                 return None  # few steps, but a verdict
             least_s = left_s
-        return LoopWindow(self._track, None, least_s, age_s, writing_s)
+        return LoopWindow(self._consumer, None, least_s, age_s, writing_s)
 
 
 def requests_in(folder: Path, enough: int) -> int | None:

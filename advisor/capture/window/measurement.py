@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.capture.instrument.iterator_model import model_deltas, model_nodes, model_now
 from advisor.capture.window.gap_times import MOST_KEPT, StepWait, gaps_of, latest_waits
 from advisor.capture.window.process_memory import peak_rss_bytes
@@ -35,7 +35,7 @@ class Capture:
     """tf.data's models of the whole window."""
     unprofiled_models: tuple[IteratorModel, ...]
     """tf.data's models of the stretch without the profiler."""
-    track: Track | None
+    consumer: ConsumerSteps | None
     """The consumer whose steps were measured."""
     profile_bytes: int
     """Size of the profile; 0 if there is none."""
@@ -51,9 +51,9 @@ class Capture:
             return None
         return self.profile_bytes / BYTES_PER_EVENT.value / self.window.steps
 
-    def has_steps_of(self, track: Track | None) -> bool:
+    def has_steps_of(self, consumer: ConsumerSteps | None) -> bool:
         """Whether the profile holds at least one step of this consumer."""
-        return self.track is track and self.window.steps > 0 and self.profile_bytes > 0
+        return self.consumer is consumer and self.window.steps > 0 and self.profile_bytes > 0
 
 
 class Measurement:
@@ -61,8 +61,8 @@ class Measurement:
 
     Args:
         folder: Folder for the profile.
-        track: The consumer whose steps are measured; None: none.
-        tracks: All consumers, for tf.data's models of their iterators.
+        consumer: The consumer whose steps are measured; None: none.
+        consumers: All consumers, for tf.data's models of their iterators.
         profiler: The profiler; None: there will be no profile.
         sampler: Samples Python functions while the profiler runs; None: there are none.
     """
@@ -70,13 +70,13 @@ class Measurement:
     def __init__(
         self,
         folder: Path,
-        track: Track | None,
-        tracks: Tracks,
+        consumer: ConsumerSteps | None,
+        consumers: Consumers,
         profiler: Profiler | None,
         sampler: PythonSampler | None = None,
     ) -> None:
-        self.first_step = track.count if track is not None else 0
-        """Index in its track of the first step of the current stretch."""
+        self.first_step = consumer.count if consumer is not None else 0
+        """Index among the consumer's steps of the first step of the current stretch."""
         self._warmup_steps = self.first_step
         self._unprofiled_part: tuple[Snapshot, float | None, int] | None = None
         """End of the stretch without the profiler: counters, share of time spent waiting for the GIL, number of steps."""
@@ -85,11 +85,11 @@ class Measurement:
         """Number of a step -> its wait, where Python does not see it."""
         self.unprofiled = ""
         """Why there is no profile, in one sentence; empty if there is one."""
-        self.track = track
-        self._folder, self._tracks = folder, tracks
+        self.consumer = consumer
+        self._folder, self._consumers = folder, consumers
         self._profiler, self._sampler = profiler, sampler
         self._is_sampling = False
-        self._models: dict[str, Any] = model_nodes(tracks)
+        self._models: dict[str, Any] = model_nodes(consumers)
         self._probe = LockProbe()
         self._probe.start()
         self._start = self._profiled = Snapshot.take()
@@ -101,11 +101,11 @@ class Measurement:
 
     def end_unprofiled(self) -> None:
         """End the stretch without the profiler. Call `start_profiler` next."""
-        if self.track is not None:
+        if self.consumer is not None:
             end = Snapshot.take(self._start)
-            self._unprofiled_part = end, self._probe.stop(), self.track.count - self._warmup_steps
-            self.first_step = self.track.count
-            self._unprofiled_models = model_deltas(self._tracks, self._models)
+            self._unprofiled_part = end, self._probe.stop(), self.consumer.count - self._warmup_steps
+            self.first_step = self.consumer.count
+            self._unprofiled_models = model_deltas(self._consumers, self._models)
             self._note_waits()
 
     def start_profiler(self) -> None:
@@ -135,7 +135,7 @@ class Measurement:
         if (
             self._unprofiled_part is None
             or self._unprofiled_part[2] < UNPROFILED_MIN_STEPS.value
-            or capture.track is not self.track
+            or capture.consumer is not self.consumer
         ):
             return capture
         end, gil_wait_share, steps = self._unprofiled_part
@@ -174,10 +174,10 @@ class Measurement:
         usage_end, unprofiled_steps = end, 0
         if self._unprofiled_part is not None:
             usage_end, gil_wait_share, unprofiled_steps = self._unprofiled_part
-        track = self.track
-        steps = 0 if track is None or track.is_loop else max(0, track.count - self.first_step)
+        consumer = self.consumer
+        steps = 0 if consumer is None or consumer.is_loop else max(0, consumer.count - self.first_step)
         on_saving(steps)
-        models = model_deltas(self._tracks, self._models)
+        models = model_deltas(self._consumers, self._models)
         self._note_waits()
         if self._profiler is not None:
             try:
@@ -201,7 +201,7 @@ class Measurement:
             usage,
             models,
             self._unprofiled_models,
-            track,
+            consumer,
             profile_bytes(self._folder),
             samples,
             self._gap_waits(),
@@ -212,22 +212,22 @@ class Measurement:
 
     def _note_waits(self) -> None:
         """Note how long the latest steps waited, if Python does not see it."""
-        track = self.track
-        if track is None or track.is_loop or any(track.waits[-MOST_KEPT:]):
+        consumer = self.consumer
+        if consumer is None or consumer.is_loop or any(consumer.waits[-MOST_KEPT:]):
             return
         try:
-            model = model_now(track)
-            waits = latest_waits(track, gaps_of(model), len(track.ends), MOST_KEPT) if model is not None else []
+            model = model_now(consumer)
+            waits = latest_waits(consumer, gaps_of(model), len(consumer.ends), MOST_KEPT) if model is not None else []
         except Exception:  # the model is private, and an error here must not stop the script
             return
         self._waits |= {wait.number: wait for wait in waits}
 
     def _gap_waits(self) -> tuple[GapWaits, ...]:
         waits = [self._waits[number] for number in sorted(self._waits)]
-        if self.track is None or not waits:
+        if self.consumer is None or not waits:
             return ()
         rows = [(wait.start_ns, wait.end_ns, wait.wait_ns) for wait in waits]
-        return (GapWaits(self.track.id, *map(tuple, zip(*rows, strict=True))),)
+        return (GapWaits(self.consumer.id, *map(tuple, zip(*rows, strict=True))),)
 
 
 def _not_started(error: Exception) -> str:

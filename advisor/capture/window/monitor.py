@@ -19,7 +19,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
-from advisor.capture.instrument.consumers import LongCall, Track, Tracks
+from advisor.capture.instrument.consumers import Consumers, ConsumerSteps, LongCall
 from advisor.capture.window.buffer_watch import BufferWatch
 from advisor.capture.window.leader import is_foreign_thread, takes_the_lead
 from advisor.capture.window.loop_window import LoopWindow
@@ -53,7 +53,7 @@ class Monitor(RunWindow):
         self,
         out: Path,
         limits: Limits,
-        tracks: Tracks,
+        consumers: Consumers,
         *,
         is_to_end: bool,
         is_profiling: bool,
@@ -68,7 +68,7 @@ class Monitor(RunWindow):
         Args:
             out: The run folder.
             limits: When to open and close the window.
-            tracks: The consumers.
+            consumers: The consumers.
             is_to_end: Do not stop the script after the window.
             is_profiling: Use the profiler.
             report: Called with the phase, the number of completed steps and the total number (None: unknown).
@@ -78,7 +78,7 @@ class Monitor(RunWindow):
             sampler: Makes a sampler of the pipelines' Python functions; None if there are none.
         """
         super().__init__(
-            out, limits, tracks, is_profiling=is_profiling, report=report, on_measured=on_measured, sampler=sampler
+            out, limits, consumers, is_profiling=is_profiling, report=report, on_measured=on_measured, sampler=sampler
         )
         self.script_end = ScriptEnd(on_stuck)
         self._buffer = BufferWatch()
@@ -100,8 +100,8 @@ class Monitor(RunWindow):
     def buffer_levels(self) -> tuple[BufferLevels, ...]:
         """Return how full the last buffer of the measured consumer's pipeline was; empty if that is unknown."""
         levels = self._buffer.levels()
-        track = self.capture.track if self.capture is not None else self.leader
-        return (levels,) if levels is not None and track is not None and levels.consumer_id == track.id else ()
+        consumer = self.capture.consumer if self.capture is not None else self.leader
+        return (levels,) if levels is not None and consumer is not None and levels.consumer_id == consumer.id else ()
 
     # -- long calls
 
@@ -113,14 +113,14 @@ class Monitor(RunWindow):
         """Note that the thread has returned from TensorFlow."""
         self._long_calls.ended(thread_id)
 
-    def running_since(self, track: Track) -> int:
+    def running_since(self, consumer: ConsumerSteps) -> int:
         """Return when the current call into TensorFlow of this consumer began, Unix time in ns; 0 if none is running."""
-        return self._long_calls.running_since(track)
+        return self._long_calls.running_since(consumer)
 
     # -- step boundaries
 
-    def boundary(self, track: Track) -> int:
-        """Handle a step boundary: a step of `track` has ended and another one begins.
+    def boundary(self, consumer: ConsumerSteps) -> int:
+        """Handle a step boundary: a step of `consumer` has ended and another one begins.
 
         Returns:
             The start of the new step, Unix time in ns.
@@ -129,18 +129,18 @@ class Monitor(RunWindow):
             StopScript: The window has been measured.
         """
         now = time.time_ns()
-        track.thread_id = threading.get_ident()
-        if track.open_since_ns:
-            track.end(now)
-        if self._measurement is not None and track is self.leader and self._buffer.is_due(now):
-            self._buffer.read(track, now)
+        consumer.thread_id = threading.get_ident()
+        if consumer.open_since_ns:
+            consumer.end(now)
+        if self._measurement is not None and consumer is self.leader and self._buffer.is_due(now):
+            self._buffer.read(consumer, now)
             now = time.time_ns()
         if not self._is_off and (
-            now >= self._next_check_ns or track.count <= WARMUP_STEPS.value or track.count >= self._check_at_step
+            now >= self._next_check_ns or consumer.count <= WARMUP_STEPS.value or consumer.count >= self._check_at_step
         ):
             try:
                 with self._lock:
-                    is_over = self._act(track, now)
+                    is_over = self._act(consumer, now)
                 if is_over:
                     self.stop_script()
             except Exception as error:  # an error of the monitor must not stop the script
@@ -148,81 +148,83 @@ class Monitor(RunWindow):
                 self._cancel_later()
                 self._warn(f"The measurement was stopped by an internal error ({type(error).__name__}: {error}).")
             now = time.time_ns()
-        track.begin(now)
+        consumer.begin(now)
         return now
 
-    def _act(self, track: Track, now: int) -> bool:
+    def _act(self, consumer: ConsumerSteps, now: int) -> bool:
         """Open or close a window, if it is time; return whether the script is to be stopped here."""
         if self._state == "closed":
-            return self._after_close(track, now)
-        if track is not self.leader:
-            self._consider(track)
-            if track is not self.leader:
+            return self._after_close(consumer, now)
+        if consumer is not self.leader:
+            self._consider(consumer)
+            if consumer is not self.leader:
                 return False
         if self.profiler is not None and self.profiler.is_users_running:
             self._note_unprofiled(_OWN_SESSION)
             return False
-        elapsed_s = (now - track.first_ns) / 1e9 if track.first_ns else 0.0
+        elapsed_s = (now - consumer.first_ns) / 1e9 if consumer.first_ns else 0.0
         is_settled = self._limits.is_settled(
-            track.count, elapsed_s, self._time_left(track, now), track.first_s if self._may_grow else 0.0
+            consumer.count, elapsed_s, self._time_left(consumer, now), consumer.first_s if self._may_grow else 0.0
         )
         match self._state:
             case "idle" if is_settled:
-                self._open(track, "unprofiled" if self._is_profiling else "open")
-            case "idle" if self._has_trial and track.count >= TRIAL_STEPS.value:
-                self._open(track, "trial")
+                self._open(consumer, "unprofiled" if self._is_profiling else "open")
+            case "idle" if self._has_trial and consumer.count >= TRIAL_STEPS.value:
+                self._open(consumer, "trial")
             case "trial" if self._measurement and now - self._measurement.start_ns >= TRIAL_SECONDS.value * 1e9:
                 self._close("trial")
-                if is_settled and self._has_drained(track, time.time_ns()):
-                    self._open(track, "unprofiled")
-            case "pause" if is_settled and self._has_drained(track, now):
-                self._open(track, "unprofiled")
-            case "unprofiled" if self._measurement and self._profile_if_timed(track, self._measurement, now):
-                return self._after_close(track, now)
-            case "open" if self._measurement and self._loop is None and self._is_closed(track, self._measurement, now):
-                return self._after_close(track, now)
+                if is_settled and self._has_drained(consumer, time.time_ns()):
+                    self._open(consumer, "unprofiled")
+            case "pause" if is_settled and self._has_drained(consumer, now):
+                self._open(consumer, "unprofiled")
+            case "unprofiled" if self._measurement and self._profile_if_timed(consumer, self._measurement, now):
+                return self._after_close(consumer, now)
+            case "open" if (
+                self._measurement and self._loop is None and self._is_closed(consumer, self._measurement, now)
+            ):
+                return self._after_close(consumer, now)
         if self._state not in ("unprofiled", "open"):
-            self._report("warming up", track.count, self._limits.warmup or WARMUP_STEPS.value)
+            self._report("warming up", consumer.count, self._limits.warmup or WARMUP_STEPS.value)
         self._next_check_ns = time.time_ns() + CHECK_NS.value
         return False
 
-    def _profile_if_timed(self, track: Track, measurement: Measurement, now: int) -> bool:
+    def _profile_if_timed(self, consumer: ConsumerSteps, measurement: Measurement, now: int) -> bool:
         """Start the profiler if enough steps were timed, or close the window if it is too late; return whether it was closed."""
         elapsed_s = (now - measurement.start_ns) / 1e9
-        self._report("timing", track.count - measurement.first_step, self._limits.steps)
-        if self._limits.is_too_early(track.count - measurement.first_step, elapsed_s):
+        self._report("timing", consumer.count - measurement.first_step, self._limits.steps)
+        if self._limits.is_too_early(consumer.count - measurement.first_step, elapsed_s):
             return False
-        left = self._time_left(track, now)
-        if self._limits.is_timed(track.durations(measurement.first_step), elapsed_s, left):
+        left = self._time_left(consumer, now)
+        if self._limits.is_timed(consumer.durations(measurement.first_step), elapsed_s, left):
             if left.is_over and self._finish_with_trial(measurement):
                 return True
             measurement.end_unprofiled()
             measurement.start_profiler()
             self._state = "open"
-            self._check_at_step = math.inf if self._limits.steps is None else track.count + self._limits.steps
+            self._check_at_step = math.inf if self._limits.steps is None else consumer.count + self._limits.steps
         return False
 
-    def _is_closed(self, track: Track, measurement: Measurement, now: int) -> bool:
+    def _is_closed(self, consumer: ConsumerSteps, measurement: Measurement, now: int) -> bool:
         """Close the window if enough was measured; return whether it was."""
-        durations = track.durations(measurement.first_step)
+        durations = consumer.durations(measurement.first_step)
         per_step = None if self.capture is None else self.capture.events_per_step
         elapsed_s = (now - measurement.start_ns) / 1e9
-        reason = self._limits.closing_reason(durations, elapsed_s, per_step, self._time_left(track, now))
+        reason = self._limits.closing_reason(durations, elapsed_s, per_step, self._time_left(consumer, now))
         self._report("profiling", len(durations), self._limits.steps)
         if reason is not None:
             self._close(reason)
         return reason is not None
 
-    def _consider(self, track: Track) -> None:
+    def _consider(self, consumer: ConsumerSteps) -> None:
         """Make this consumer the leader if it is more likely to be the training loop."""
         leader = self.leader
         if leader is None:
-            self.leader = track
+            self.leader = consumer
             return
-        if takes_the_lead(track, leader) and not is_foreign_thread():
+        if takes_the_lead(consumer, leader) and not is_foreign_thread():
             self._close("script ended")
             self._state = "idle"
-            self.leader = track
+            self.leader = consumer
 
     def script_profiles(self) -> None:
         """Close the window because the script is about to start its own profiler session."""
@@ -244,9 +246,9 @@ class Monitor(RunWindow):
         """
         with self._lock:
             self._is_off = True
-            for track in self._tracks.all():
-                if track.open_since_ns and how == "finished":
-                    track.end(time.time_ns())
+            for consumer in self._consumers.all():
+                if consumer.open_since_ns and how == "finished":
+                    consumer.end(time.time_ns())
             if self._state == "unprofiled" and self.capture is not None and self._measurement is not None:
                 self.capture = self._measurement.add_unprofiled_to(self.capture)
             self._cancel_later()
@@ -256,29 +258,29 @@ class Monitor(RunWindow):
     def switch_off(self) -> None:
         """Turn the monitor off in a forked process."""
         self._is_off = True
-        self._tracks.after_fork()
+        self._consumers.after_fork()
         self._lock = threading.RLock()  # another thread may have held it during the fork
 
     # -- the end of the script
 
-    def _after_close(self, track: Track, now: int) -> bool:
+    def _after_close(self, consumer: ConsumerSteps, now: int) -> bool:
         """Go on after the window; return whether the script is to be stopped here."""
         leader = self.leader
         if (
             leader is not None
-            and track.rank > leader.rank
-            and track.count >= TRIAL_STEPS.value
+            and consumer.rank > leader.rank
+            and consumer.count >= TRIAL_STEPS.value
             and not self.script_end.count
         ):
             self._cancel_later()
             self._state = "idle"  # a training loop follows a loop that does not train
-            self.leader = track
+            self.leader = consumer
         elif self._is_to_end and self.later is not None:
-            self.later.boundary(track, leader, now)
+            self.later.boundary(consumer, leader, now)
             self._next_check_ns = time.time_ns() + CHECK_NS.value
         elif self._is_to_end:
             self._is_off = True
-        elif leader is not None and track.thread_id != leader.thread_id and not self.script_end.count:
+        elif leader is not None and consumer.thread_id != leader.thread_id and not self.script_end.count:
             # A pipeline's own thread (a generator that reads another dataset): an exception there would be the script's.
             # If the training makes no step any more, the watchdog stops the script.
             self._next_check_ns = now + CHECK_NS.value
@@ -350,17 +352,19 @@ class Monitor(RunWindow):
             return
         loop = self._long_calls.loop(now) if later.is_wanted else None
         try:
-            later.poll(now, loop.track if loop is not None and loop.track.is_loop else None)
+            later.poll(now, loop.consumer if loop is not None and loop.consumer.is_loop else None)
         except Exception as error:
             self._cancel_later()
             self.later = None
             self._warn(f"There were no more windows because of an internal error ({type(error).__name__}: {error}).")
 
     def _open_by_time(self, call: LongCall) -> None:
-        if self.leader is not None and self.leader is not call.track and self.leader.rank > call.track.rank:
+        if self.leader is not None and self.leader is not call.consumer and self.leader.rank > call.consumer.rank:
             return
         self._close("trial")
-        call.track.is_loop = True
-        self.leader = call.track
-        self._open(call.track, "open")
-        self._loop = LoopWindow(call.track, self._limits.seconds, age_s=self._loop_age_s(), writing_s=self._writing_s)
+        call.consumer.is_loop = True
+        self.leader = call.consumer
+        self._open(call.consumer, "open")
+        self._loop = LoopWindow(
+            call.consumer, self._limits.seconds, age_s=self._loop_age_s(), writing_s=self._writing_s
+        )

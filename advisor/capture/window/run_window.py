@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.capture.window.later_windows import LaterWindows
 from advisor.capture.window.long_calls import LongCalls
 from advisor.capture.window.loop_window import LoopWindow
@@ -34,7 +34,7 @@ class RunWindow:
         self,
         out: Path,
         limits: Limits,
-        tracks: Tracks,
+        consumers: Consumers,
         *,
         is_profiling: bool,
         report: Callable[[str, int, int | None], None],
@@ -48,10 +48,10 @@ class RunWindow:
         self.capture: Capture | None = None
         self.unprofiled = ""
         """Why there is no profile, in one sentence; empty if there is one or none was attempted."""
-        self.leader: Track | None = None
+        self.leader: ConsumerSteps | None = None
         """The consumer that the window follows."""
         self._long_calls = LongCalls()
-        self._out, self._limits, self._tracks = out, limits, tracks
+        self._out, self._limits, self._consumers = out, limits, consumers
         self._is_profiling = is_profiling
         self._report, self._on_measured, self._sampler = report, on_measured, sampler
         self._state = "idle"
@@ -69,11 +69,11 @@ class RunWindow:
         self._closed_ns = 0
         self._folders = 0
 
-    def _open(self, track: Track, state: str) -> None:
+    def _open(self, consumer: ConsumerSteps, state: str) -> None:
         self._folders += 1
         folder = self._out / f".capture-{self._folders}"
         profiler = self.profiler if self._is_profiling else None
-        self._measurement = Measurement(folder, track, self._tracks, profiler, self._sampler())
+        self._measurement = Measurement(folder, consumer, self._consumers, profiler, self._sampler())
         if state != "unprofiled":
             self._measurement.start_profiler()
         if self._limits.steps is not None:
@@ -119,7 +119,7 @@ class RunWindow:
     def _finish_with_trial(self, measurement: Measurement) -> bool:
         """End the window after the stretch without the profiler, if the trial has profiled a step; return whether it has."""
         trial = self.capture
-        if trial is None or not trial.has_steps_of(measurement.track):
+        if trial is None or not trial.has_steps_of(measurement.consumer):
             return False
         self.capture = measurement.add_unprofiled_to(trial, "seconds")
         measurement.abandon()
@@ -147,19 +147,19 @@ class RunWindow:
         """As `_age_s`, for the loop inside a tf.function that the window follows; there is no limit if the user set others."""
         if not self._limits.is_adaptive:
             return -math.inf
-        began_ns = [call.start_ns for call in self._long_calls.now() if call.track is self.leader]
+        began_ns = [call.start_ns for call in self._long_calls.now() if call.consumer is self.leader]
         return self._age_s(min(began_ns, default=self._made_ns), time.time_ns())
 
-    def _has_drained(self, track: Track, now: int) -> bool:
-        paused_steps, paused_s = track.count - self._pause[0], (now - self._pause[1]) / 1e9
-        return has_drained(paused_steps, paused_s, self._time_left(track, now), self._writing_s)
+    def _has_drained(self, consumer: ConsumerSteps, now: int) -> bool:
+        paused_steps, paused_s = consumer.count - self._pause[0], (now - self._pause[1]) / 1e9
+        return has_drained(paused_steps, paused_s, self._time_left(consumer, now), self._writing_s)
 
-    def _time_left(self, track: Track, now: int) -> TimeLeft:
+    def _time_left(self, consumer: ConsumerSteps, now: int) -> TimeLeft:
         """The time until the window has to be closed. There is no limit if the user has set others."""
         if not self._limits.is_adaptive or not self._is_profiling:
             return TimeLeft()
-        steps_ns = track.durations(max(1, track.count - MIN_STEPS.value))
-        return time_left(self._age_s(track.first_ns, now), steps_ns, self._writing_s)
+        steps_ns = consumer.durations(max(1, consumer.count - MIN_STEPS.value))
+        return time_left(self._age_s(consumer.first_ns, now), steps_ns, self._writing_s)
 
     def _age_s(self, first_ns: int, now: int) -> float:
         """Seconds of the run that count for the time until the first verdict; `first_ns`: when its loop began."""
@@ -171,6 +171,6 @@ def _is_better(new: Capture, old: Capture, is_final: bool) -> bool:
         return bool(new.profile_bytes)  # for one of the windows the profiler could not be started
     if is_final:
         return True
-    if new.track is not None and old.track is not None and new.track.rank != old.track.rank:
-        return new.track.rank > old.track.rank
+    if new.consumer is not None and old.consumer is not None and new.consumer.rank != old.consumer.rank:
+        return new.consumer.rank > old.consumer.rank
     return new.window.steps >= min(ENOUGH_STEPS.value, old.window.steps)

@@ -14,7 +14,7 @@ import shutil
 import threading
 from typing import Any
 
-from advisor.capture.instrument.consumers import Track
+from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.script_runner import one_line
 from advisor.model.calls import Call
 from advisor.model.codec import decode_message
@@ -52,18 +52,18 @@ class AnalysedRun(HeldRun):
         return self._first_consumption[call_id][1]
 
     def _is_training(self) -> bool:
-        return any(track.count > _PEEKED_STEPS for track in self._tracks.all())
+        return any(consumer.count > _PEEKED_STEPS for consumer in self._consumers.all())
 
     def _hold(self) -> None:
         """Hold the script after its window, until the parent needs it no longer."""
-        tracks = self._tracks.all()
-        if not self._log.is_open or self._monitor.capture is None or not may_release(tracks):
+        consumers = self._consumers.all()
+        if not self._log.is_open or self._monitor.capture is None or not may_release(consumers):
             return
         self._is_held = True
         self._stop_counting()
         self._recorder.is_open = self._recorder.state.is_open = False
         try:
-            release_iterators(tracks)
+            release_iterators(consumers)
             self._send(Measured())
             begin = self._first_request()
             if begin is None:
@@ -99,22 +99,25 @@ class AnalysedRun(HeldRun):
             self._send(Ended(ended))
 
 
-def may_release(tracks: list[Track]) -> bool:
+def may_release(consumers: list[ConsumerSteps]) -> bool:
     """Whether the iterators of all consumers can be destroyed.
 
     Those of a distribution strategy cannot. One from which another thread takes elements may be part of a pipeline (a generator
     that reads another dataset), which would fail without it.
     """
     own = threading.get_ident()
-    return all(_RESOURCE in iterator.__dict__ and track.thread_id in (0, own) for track, iterator in _iterators(tracks))
+    return all(
+        _RESOURCE in iterator.__dict__ and consumer.thread_id in (0, own)
+        for consumer, iterator in _iterators(consumers)
+    )
 
 
-def release_iterators(tracks: list[Track]) -> None:
+def release_iterators(consumers: list[ConsumerSteps]) -> None:
     """Destroy the C++ iterators of the consumers, with their threads, buffers and caches: they are not used again."""
-    for _, iterator in _iterators(tracks):
+    for _, iterator in _iterators(consumers):
         setattr(iterator, _RESOURCE, None)
 
 
-def _iterators(tracks: list[Track]) -> list[tuple[Track, Any]]:
-    known = [(track, track.iterator()) for track in tracks if track.iterator is not None]
-    return [(track, iterator) for track, iterator in known if iterator is not None]
+def _iterators(consumers: list[ConsumerSteps]) -> list[tuple[ConsumerSteps, Any]]:
+    known = [(consumer, consumer.iterator()) for consumer in consumers if consumer.iterator is not None]
+    return [(consumer, iterator) for consumer, iterator in known if iterator is not None]

@@ -29,7 +29,9 @@ class CountedRun(Session):
     def __init__(self, message: SessionRequest) -> None:
         super().__init__(message)
         self._log = self._recorder.replay_log = ReplayLog(foreign_seed=message.capture.start_seed)
-        self._consumption = Consumption(self._recorder.finder, self._tracks, self._monitor, self._warn, self._consumed)
+        self._consumption = Consumption(
+            self._recorder.finder, self._consumers, self._monitor, self._warn, self._consumed
+        )
         self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
         self._consumptions = 0
         """Number of consumptions so far."""

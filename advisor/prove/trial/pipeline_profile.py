@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.stop_script import StopScript
 from advisor.capture.window.measurement import Capture
@@ -59,11 +59,11 @@ def profile_pipeline(
 
     out.mkdir(parents=True, exist_ok=True)
     warnings: list[str] = []
-    tracks = Tracks()
+    consumers = Consumers()
     monitor = Monitor(
         out,
         Limits(None, None, None),
-        tracks,
+        consumers,
         is_to_end=False,
         is_profiling=True,
         report=report,
@@ -73,10 +73,10 @@ def profile_pipeline(
     )
     monitor.profiler = Profiler(tf)
     call = recorder.call(call_id)
-    track = tracks.at("for", consumed_at or (call.site if call is not None else None), None)
-    track.call_id = work.output_id(call_id)
-    track.saw_tape = True  # marks it as the training loop, so that the window does not wait for another one
-    _consume(work.dataset(call_id), track, monitor, as_if_step_ns / 1e9)
+    consumer = consumers.at("for", consumed_at or (call.site if call is not None else None), None)
+    consumer.call_id = work.output_id(call_id)
+    consumer.saw_tape = True  # marks it as the training loop, so that the window does not wait for another one
+    _consume(work.dataset(call_id), consumer, monitor, as_if_step_ns / 1e9)
     monitor.script_ended("finished")
     capture = monitor.capture
     if capture is None:
@@ -88,10 +88,10 @@ def profile_pipeline(
         host=host,
         script_exit=ScriptExit("stopped"),
         calls=edited_calls(recorder, work),
-        consumers=tuple(track.consumer(True) for track in tracks.all()),
-        steps=tuple(track.series() for track in tracks.all()),
+        consumers=tuple(consumer.recorded(True) for consumer in consumers.all()),
+        steps=tuple(consumer.series() for consumer in consumers.all()),
         window=capture.window,
-        usage=_over_steps(capture, track),
+        usage=_over_steps(capture, consumer),
         models=capture.models,
         plain_models=capture.unprofiled_models,
         is_pipeline_alone=not as_if_step_ns,
@@ -102,28 +102,28 @@ def profile_pipeline(
     write_whole(out / "recording.json", encode(recording))
 
 
-def _consume(dataset: Any, track: Any, monitor: Monitor, step_s: float) -> None:  # noqa: ANN401
+def _consume(dataset: Any, consumer: Any, monitor: Monitor, step_s: float) -> None:  # noqa: ANN401
     """Take elements, epoch after epoch, until the monitor stops the loop; wait for so many seconds after each."""
     import weakref
 
     try:
         while True:
             iterator: Any = iter(dataset)
-            track.iterators += 1
-            track.iterator = weakref.ref(iterator)
+            consumer.iterators += 1
+            consumer.iterator = weakref.ref(iterator)
             count = 0
             while True:
-                start = monitor.boundary(track)
+                start = monitor.boundary(consumer)
                 try:
                     next(iterator)
                 except StopIteration:
-                    track.forget()
+                    consumer.forget()
                     iterator = (
                         None  # destroyed before the next one starts; next to an active one that can take an epoch
                     )
                     break
                 count += 1
-                track.fetch_ns += time.time_ns() - start
+                consumer.fetch_ns += time.time_ns() - start
                 if step_s:
                     time.sleep(step_s)
             if not count:
@@ -132,12 +132,12 @@ def _consume(dataset: Any, track: Any, monitor: Monitor, step_s: float) -> None:
         return
 
 
-def _over_steps(capture: Capture, track: Track) -> Usage:
+def _over_steps(capture: Capture, consumer: ConsumerSteps) -> Usage:
     """Return the usage with the total time of the steps as its wall time, without TensorFlow's pauses between epochs."""
     window = capture.window
     steps = sum(
         end - start
-        for start, end in zip(track.starts, track.ends, strict=True)
+        for start, end in zip(consumer.starts, consumer.ends, strict=True)
         if window.plain_start_ns <= start and end <= window.plain_end_ns
     )
     return replace(capture.usage, wall_ns=steps) if 0 < steps < capture.usage.wall_ns else capture.usage

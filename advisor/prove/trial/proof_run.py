@@ -37,8 +37,10 @@ class ProofRun(HeldRun):
         """Hold the script here if this is what it is to be held at."""
         if not self._is_wanted(call):
             return
-        track = self._consumption.current_track()
-        self._consumed_at = track.site if track is not None else self._recorder.finder.place(sys._getframe(2)).site
+        consumer = self._consumption.current_consumer()
+        self._consumed_at = (
+            consumer.site if consumer is not None else self._recorder.finder.place(sys._getframe(2)).site
+        )
         self._recorder.is_open = False
         self._monitor.switch_off()
         self._is_counting = False
@@ -61,14 +63,14 @@ class ProofRun(HeldRun):
         """If the consumer is unknown: whether a library reads the dataset here (`adapt`), or Keras evaluates with it."""
         if self._matching.is_consumer_known:
             return False
-        track = self._consumption.current_track()
-        if track is not None:
-            return track.kind in SIDE_KINDS
+        consumer = self._consumption.current_consumer()
+        if consumer is not None:
+            return consumer.kind in SIDE_KINDS
         return self._recorder.finder.place(sys._getframe(4)).library is not None
 
     def _is_look(self) -> bool:
         """If the consumer is unknown: whether the script only looks at the first element here. The second time, it is a loop."""
-        if self._matching.is_consumer_known or self._consumption.current_track() is not None:
+        if self._matching.is_consumer_known or self._consumption.current_consumer() is not None:
             return False
         look = peek_at(sys._getframe(1), self._recorder.finder.owner_of)
         if look is None or look in self._looks:

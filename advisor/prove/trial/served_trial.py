@@ -34,7 +34,14 @@ from advisor.offload.dispatcher import Dispatcher, listed, reachable
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.multisets import compared, compared_after_loss
 from advisor.prove.trial.service_messages import ServiceTried, TryService
-from advisor.prove.trial.service_pipeline import Report, ServicePipeline, TimedDataset, WorkerRefuses, refusals, take
+from advisor.prove.trial.service_pipeline import (
+    Report,
+    ServicePipeline,
+    TimedDataset,
+    WorkerRefuses,
+    raising_worker_refuses,
+    take,
+)
 from advisor.prove.trial.service_versions import difference, graph_version, own_version, probe
 from advisor.prove.trial.watched_reading import Pulse, Stalled, watched
 
@@ -121,7 +128,7 @@ class ServedTrial:
         pulse = Pulse()
 
         def ask() -> None:
-            with refusals():
+            with raising_worker_refuses():
                 for element in probe(self._request.address):
                     versions.append(graph_version(element))
                     pulse.beat()
@@ -163,7 +170,7 @@ class ServedTrial:
 
         def read() -> tuple[float, float]:
             dataset = self._pipeline.distributed(self._pipeline.dataset().repeat(), self._request.address)
-            with refusals():
+            with raising_worker_refuses():
                 iterator = iter(dataset)
                 take(iterator, SERVICE_WARMUP_S.value, pulse.beat)
                 cpu_s = time.process_time()

@@ -118,7 +118,7 @@ class ServicePipeline:
         import tensorflow as tf
 
         mode = PROCESSING_MODES[self._policy]
-        with refusals():
+        with raising_worker_refuses():
             return dataset.apply(tf.data.experimental.service.distribute(mode, address, compression=compression))
 
     def rows(self, dataset: Any, seconds: float = COMPARED_PASS_S.value) -> Stream:  # noqa: ANN401
@@ -232,8 +232,8 @@ def take(iterator: Iterable[Any], seconds: float, on_element: Callable[[], None]
 
 
 @contextlib.contextmanager
-def refusals() -> Iterator[None]:
-    """Turn an error of TensorFlow into the answer of the workers."""
+def raising_worker_refuses() -> Iterator[None]:
+    """Turn errors of TensorFlow into `WorkerRefuses`."""
     try:
         yield
     except (AdvisorError, KeyboardInterrupt, BrokenPipeError):

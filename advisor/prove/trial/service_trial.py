@@ -27,7 +27,14 @@ from advisor.model.offload_result import OFF, ServiceMeasurement, ServiceRate
 from advisor.prove.trial.element_digests import Bounds, collect
 from advisor.prove.trial.multisets import compared
 from advisor.prove.trial.service_messages import MeasureService
-from advisor.prove.trial.service_pipeline import Report, ServicePipeline, TimedDataset, WorkerRefuses, refusals, take
+from advisor.prove.trial.service_pipeline import (
+    Report,
+    ServicePipeline,
+    TimedDataset,
+    WorkerRefuses,
+    raising_worker_refuses,
+    take,
+)
 from advisor.prove.trial.service_processes import ServiceProcesses
 
 _COMPRESSIONS: tuple[tuple[str, str | None], ...] = (("AUTO", "AUTO"), ("none", None))
@@ -81,7 +88,7 @@ class ServiceTrial:
         dataset = self._pipeline.distributed(self._pipeline.dataset().repeat(), processes.address, compression)
         worker, dispatcher = processes.workers[0], processes.dispatcher
         assert dispatcher is not None
-        with refusals():
+        with raising_worker_refuses():
             iterator = iter(dataset)
             self._take(iterator, SERVICE_WARMUP_S.value)
             parts: list[tuple[int, float, float]] = []

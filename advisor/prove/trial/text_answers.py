@@ -26,6 +26,7 @@ from advisor.prove.trial.streams import OriginalFails
 from advisor.prove.trial.text_messages import (
     CachesRead,
     DatasetFacts,
+    DatasetTurnTaken,
     Describe,
     Described,
     ElementsWritten,
@@ -36,10 +37,9 @@ from advisor.prove.trial.text_messages import (
     ReadCaches,
     Sample,
     Sampled,
-    TakeTurn,
+    TakeDatasetTurn,
     TextReply,
     TextRequest,
-    TurnTaken,
     WriteElements,
 )
 from advisor.prove.trial.trial_runner import TrialRunner
@@ -117,12 +117,12 @@ class TextAnswers:
                 return ElementsWritten(is_whole)
             case Prepare():
                 return Prepared(self._prepare())
-            case TakeTurn():
+            case TakeDatasetTurn():
                 if self._side is None:
                     raise AdvisorError("The pipeline is not prepared.")
                 self._report("measuring")
                 turn = self._side.turn()
-                return TurnTaken(turn.elements, turn.seconds)
+                return DatasetTurnTaken(turn.elements, turn.seconds)
 
     @property
     def _opened_streams(self) -> SampledStreams:

@@ -115,16 +115,16 @@ class Prepared(msgspec.Struct, frozen=True, tag=True):
     """Peak resident memory of the process meanwhile."""
 
 
-class TakeTurn(msgspec.Struct, frozen=True, tag=True):
-    """Run the prepared dataset for one turn of a benchmark; answered with `TurnTaken`."""
+class TakeDatasetTurn(msgspec.Struct, frozen=True, tag=True):
+    """Run the prepared dataset for one turn of a benchmark; answered with `DatasetTurnTaken`."""
 
 
-class TurnTaken(msgspec.Struct, frozen=True, tag=True):
-    """The answer to `TakeTurn`."""
+class DatasetTurnTaken(msgspec.Struct, frozen=True, tag=True):
+    """The answer to `TakeDatasetTurn`."""
 
     elements: int
     seconds: float
 
 
-TextRequest = Describe | Open | Sample | ReadCaches | WriteElements | Prepare | TakeTurn
-TextReply = Described | Opened | Sampled | CachesRead | ElementsWritten | Prepared | TurnTaken
+TextRequest = Describe | Open | Sample | ReadCaches | WriteElements | Prepare | TakeDatasetTurn
+TextReply = Described | Opened | Sampled | CachesRead | ElementsWritten | Prepared | DatasetTurnTaken

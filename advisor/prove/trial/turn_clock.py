@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from advisor.host.calibration.proof import MIN_RUN_STEPS, TURN_SETTLE_MOST_S, TURN_SETTLE_S, TURN_SETTLE_STEPS
 from advisor.model.units import NS_PER_S
-from advisor.prove.trial.turn_messages import BufferReadings, TakeTurn, TurnTaken
+from advisor.prove.trial.turn_messages import TakeTurn, TurnBufferLevels, TurnTaken
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +115,9 @@ class TurnClock:
         is_begun = self._dropped < TURN_SETTLE_STEPS.value or elapsed_s < TURN_SETTLE_S.value
         return not is_begun and self.usual.holds(level)
 
-    def _readings(self, level: Level | None) -> BufferReadings | None:
+    def _readings(self, level: Level | None) -> TurnBufferLevels | None:
         if self.resumed is None or level is None:
             return None
         usual = self.next_usual(level)
         low, high = usual.low or 0.0, usual.high or 0.0
-        return BufferReadings(self.usual.stopped, self.resumed.elements, low, high, level.capacity)
+        return TurnBufferLevels(self.usual.stopped, self.resumed.elements, low, high, level.capacity)

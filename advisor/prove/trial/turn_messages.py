@@ -33,7 +33,7 @@ class Stopping(msgspec.Struct, frozen=True, tag=True):
     """Why it cannot, as the end of a sentence; it then waits for the end."""
 
 
-class BufferReadings(msgspec.Struct, frozen=True):
+class TurnBufferLevels(msgspec.Struct, frozen=True):
     """How many elements the last buffer of the pipeline held at step boundaries."""
 
     stopped: float | None
@@ -63,7 +63,7 @@ class TurnTaken(msgspec.Struct, frozen=True, tag=True):
     """Steps at the beginning of the turn that were not timed."""
     dropped_ns: int = 0
     """Time until the first timed step."""
-    buffer: BufferReadings | None = None
+    buffer: TurnBufferLevels | None = None
     """None: the pipeline has no buffer at its end, or tf.data does not tell."""
 
 

@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 
 from advisor.capture.instrument.consumer_hooks import Consumption
-from advisor.capture.instrument.consumers import LongCall, Track
+from advisor.capture.instrument.consumers import ConsumerSteps, LongCall
 from advisor.capture.instrument.iterator_model import buffer_now
 from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.request import SessionRequest
@@ -34,7 +34,7 @@ class GoesOn(BaseException):
     """The script is not ended after its window. No `Exception`, which the monitor would take for an error of its own."""
 
 
-class Turns:
+class TurnFollower:
     """Follows the steps in place of the monitor from the end of its window on."""
 
     def __init__(
@@ -48,7 +48,7 @@ class Turns:
             receive: Waits for the next request; None: the parent has ended.
         """
         self._monitor, self._send, self._receive = monitor, send, receive
-        self._leader: Track | None = None
+        self._leader: ConsumerSteps | None = None
         """The consumer whose steps are timed; None: no turn has begun."""
         self._clock: TurnClock | None = None
         self._usual = UsualLevels()
@@ -65,7 +65,7 @@ class Turns:
         """See `Monitor`."""
         self._monitor.call_ended(thread_id)
 
-    def boundary(self, track: Track) -> int:
+    def boundary(self, consumer: ConsumerSteps) -> int:
         """See `Monitor`. The process may be stopped meanwhile: no step contains that time.
 
         Raises:
@@ -73,18 +73,18 @@ class Turns:
         """
         if self._leader is None:
             with contextlib.suppress(GoesOn):
-                return self._monitor.boundary(track)
+                return self._monitor.boundary(consumer)
         else:
             now = time.time_ns()
-            track.thread_id = threading.get_ident()
-            duration_ns = now - track.open_since_ns if track.open_since_ns else 0
+            consumer.thread_id = threading.get_ident()
+            duration_ns = now - consumer.open_since_ns if consumer.open_since_ns else 0
             if duration_ns:
-                track.end(now)
-            if track is self._leader and duration_ns and not self._goes_on_after(track, duration_ns, now):
+                consumer.end(now)
+            if consumer is self._leader and duration_ns and not self._goes_on_after(consumer, duration_ns, now):
                 self._leader = None
                 self._monitor.stop_script()
         now = time.time_ns()
-        track.begin(now)
+        consumer.begin(now)
         return now
 
     def switch_off(self) -> None:
@@ -93,18 +93,18 @@ class Turns:
 
     # -- turns
 
-    def _goes_on_after(self, track: Track, duration_ns: int, now: int) -> bool:
+    def _goes_on_after(self, consumer: ConsumerSteps, duration_ns: int, now: int) -> bool:
         """Note a step, and take turns if the present one is over; return whether the script goes on."""
         try:
             clock, level = self._clock, None
             if now >= self._next_look_ns:
                 self._next_look_ns = now + BUFFER_LOOK_NS.value
-                level = level_of(track)
-            if clock is None or not clock.is_over_after(duration_ns, track.waits[-1], now, level):
+                level = level_of(consumer)
+            if clock is None or not clock.is_over_after(duration_ns, consumer.waits[-1], now, level):
                 return True
-            level = level_of(track)
+            level = level_of(consumer)
             taken, self._usual = clock.taken(level), clock.next_usual(level)
-            return self._stop(taken, track)
+            return self._stop(taken, consumer)
         except Exception:  # an error here is none of the script; the parent sees that it ends
             return False
 
@@ -114,19 +114,19 @@ class Turns:
         Raises:
             GoesOn: Another turn has begun.
         """
-        track = self._monitor.leader
+        consumer = self._monitor.leader
         self._monitor.script_end.on_stop = lambda: None
-        if track is None:
+        if consumer is None:
             return
         readings = [count for levels in self._monitor.buffer_levels() for count in levels.elements]
-        level = level_of(track)
+        level = level_of(consumer)
         stopped = None if level is None else level.elements
         self._usual = UsualLevels(min(readings, default=None), max(readings, default=None), stopped)
-        if self._stop(Stopping(why_not_stoppable()), track):
-            self._leader = track
+        if self._stop(Stopping(why_not_stoppable()), consumer):
+            self._leader = consumer
             raise GoesOn
 
-    def _stop(self, message: TurnReply, track: Track) -> bool:
+    def _stop(self, message: TurnReply, consumer: ConsumerSteps) -> bool:
         """Send the message, stop the process, and begin the next turn when it goes on; return whether there is one."""
         try:
             self._send(message)
@@ -137,7 +137,7 @@ class Turns:
         request = self._receive()
         if not isinstance(request, TakeTurn):
             return False
-        self._clock = TurnClock(request, self._usual, time.time_ns(), level_of(track))
+        self._clock = TurnClock(request, self._usual, time.time_ns(), level_of(consumer))
         return True
 
 
@@ -148,8 +148,8 @@ class TurnRun(Session):
         super().__init__(message)
         assert message.requests_fd is not None
         self._requests = os.fdopen(message.requests_fd, "rb")
-        self._turns = Turns(self._monitor, self._send, self._next_request)
-        self._consumption = Consumption(self._recorder.finder, self._tracks, self._turns, self._warn)
+        self._turns = TurnFollower(self._monitor, self._send, self._next_request)
+        self._consumption = Consumption(self._recorder.finder, self._consumers, self._turns, self._warn)
         self._consumption.on_epoch = self._recorder.state.epoch
         self._keras = KerasLoops(self._consumption, self._turns, self._warn)
         self._is_written = False
@@ -177,10 +177,10 @@ class TurnRun(Session):
         self._turns.switch_off()
 
 
-def level_of(track: Track) -> Level | None:
+def level_of(consumer: ConsumerSteps) -> Level | None:
     """Return how full the last buffer of a consumer's pipeline is; None if there is none, or tf.data does not tell."""
     try:
-        buffer = buffer_now(track)
+        buffer = buffer_now(consumer)
     except Exception:  # the model is private, and an error here must not stop the script
         return None
     return None if buffer is None else Level(buffer.elements, buffer.capacity)
@@ -205,4 +205,4 @@ def run_in_turns(message: str) -> int:
     return run_session(message, TurnRun)
 
 
-__all__ = ["TurnRun", "Turns", "level_of", "run_in_turns", "why_not_stoppable"]
+__all__ = ["TurnFollower", "TurnRun", "level_of", "run_in_turns", "why_not_stoppable"]

@@ -1,7 +1,7 @@
 """The journal of a change in the run folder, with which an interrupted change can be completed or reverted.
 
-In: a run folder.  Out: `Journal`, with the bytes of every file before and after. It is on disk before the first of the user's
-files is changed, and is kept for undoing.
+In: a run folder.  Out: `WriteJournal`, with the bytes of every file before and after. It is on disk before the first of the
+user's files is changed, and is kept for undoing.
 
     source/journal.json      state, and the path of each file
     source/0.before 0.after  the bytes
@@ -26,7 +26,7 @@ WRITING, WRITTEN, UNDOING, UNDONE = "writing", "written", "undoing", "undone"
 
 
 @dataclass(frozen=True, slots=True)
-class Journal:
+class WriteJournal:
     """A change of files, whose bytes are read from the run folder on demand."""
 
     run_folder: Path
@@ -48,7 +48,7 @@ class Journal:
         """Path of the backup of the file's bytes before the change."""
         return self.run_folder / FOLDER / f"{index}.before"
 
-    def with_state(self, state: str) -> Journal:
+    def with_state(self, state: str) -> WriteJournal:
         """Return the journal in another state, saved to disk.
 
         Raises:
@@ -67,7 +67,7 @@ class Journal:
             raise AdvisorError(f"The backup {path} cannot be read: {error.strerror or error}.") from None
 
 
-def create(run_folder: Path, files: Sequence[tuple[Path, bytes, bytes]]) -> Journal:
+def create(run_folder: Path, files: Sequence[tuple[Path, bytes, bytes]]) -> WriteJournal:
     """Create a journal in state `writing`, synced to disk.
 
     Args:
@@ -77,7 +77,7 @@ def create(run_folder: Path, files: Sequence[tuple[Path, bytes, bytes]]) -> Jour
     Raises:
         OSError: It cannot be written; nothing is left behind.
     """
-    journal = Journal(run_folder, WRITING, tuple(path for path, _, _ in files), os.getpid())
+    journal = WriteJournal(run_folder, WRITING, tuple(path for path, _, _ in files), os.getpid())
     try:
         (run_folder / FOLDER).mkdir(parents=True, exist_ok=True)
         for index, (_, before, after) in enumerate(files):
@@ -89,7 +89,7 @@ def create(run_folder: Path, files: Sequence[tuple[Path, bytes, bytes]]) -> Jour
         raise
 
 
-def load(run_folder: Path) -> Journal | None:
+def load(run_folder: Path) -> WriteJournal | None:
     """Load the journal of a run folder; None if there is none.
 
     Raises:
@@ -99,7 +99,7 @@ def load(run_folder: Path) -> Journal | None:
     try:
         content = json.loads(path.read_bytes())
         paths = tuple(Path(entry["path"]) for entry in content["entries"])
-        return Journal(run_folder, content["state"], paths, int(content["pid"]))
+        return WriteJournal(run_folder, content["state"], paths, int(content["pid"]))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -108,7 +108,7 @@ def load(run_folder: Path) -> Journal | None:
         ) from None
 
 
-def forget(journal: Journal) -> None:
+def forget(journal: WriteJournal) -> None:
     """Remove the journal and its bytes after a change that did not replace any file."""
     folder = journal.run_folder / FOLDER
     with suppress(OSError):  # it was never created, or contains other files

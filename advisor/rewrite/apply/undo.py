@@ -13,7 +13,7 @@ from advisor.model.errors import AdvisorError
 from advisor.rewrite.apply import backup_index
 from advisor.rewrite.apply import journal as journals
 from advisor.rewrite.apply.exchange import PartlyChanged, Step, check, exchange, read
-from advisor.rewrite.apply.journal import UNDOING, UNDONE, Journal
+from advisor.rewrite.apply.journal import UNDOING, UNDONE, WriteJournal
 
 
 def undo(target: Path) -> tuple[Path, ...]:
@@ -43,7 +43,7 @@ def undo(target: Path) -> tuple[Path, ...]:
     return revert(journal)
 
 
-def revert(journal: Journal) -> tuple[Path, ...]:
+def revert(journal: WriteJournal) -> tuple[Path, ...]:
     """Undo a complete or partial change.
 
     Args:

@@ -19,7 +19,7 @@ from advisor.model.errors import AdvisorError
 from advisor.rewrite.apply import backup_index
 from advisor.rewrite.apply import journal as journals
 from advisor.rewrite.apply.exchange import PartlyChanged, Step, check, exchange, read, undisturbed, why
-from advisor.rewrite.apply.journal import UNDOING, WRITING, WRITTEN, Journal
+from advisor.rewrite.apply.journal import UNDOING, WRITING, WRITTEN, WriteJournal
 from advisor.rewrite.apply.undo import revert
 from advisor.rewrite.patch import Patch
 
@@ -88,7 +88,7 @@ def _revert_interrupted(run_folder: Path, names: list[Path]) -> None:
             revert(journal)
 
 
-def _how_to_restore(error: PartlyChanged, journal: Journal) -> str:
+def _how_to_restore(error: PartlyChanged, journal: WriteJournal) -> str:
     changed, others = ", ".join(map(str, error.changed)), ", ".join(map(str, error.unchanged))
     unchanged = f"; not changed: {others}" if others else ""
     return (
@@ -97,7 +97,7 @@ def _how_to_restore(error: PartlyChanged, journal: Journal) -> str:
     )
 
 
-def _forget_if_untouched(journal: Journal, steps: list[Step]) -> None:
+def _forget_if_untouched(journal: WriteJournal, steps: list[Step]) -> None:
     """After a failure or Ctrl-C, remove the journal if no file was changed."""
     with contextlib.suppress(AdvisorError):
         if all(read(step.path) == step.now for step in steps):

@@ -22,12 +22,12 @@ def facts(dataset, function=None):
     return function_facts(dataset, function, None)
 
 
-def judged(found) -> str:
+def judged(captured) -> str:
     """`exact`, `asks`, or the reason against a cache behind a map with these facts."""
     import dataclasses
 
     analysis = pipeline(source(), map_("f", ms=1), consumer_ms=1).analysis
-    call = Call("c1", "map", None, function=found, inputs=("c0",))
+    call = Call("c1", "map", None, function=captured, inputs=("c0",))
     analysis = dataclasses.replace(analysis, calls=(Call("c0", "range", None), call))
     obstacles = cache_obstacles(analysis, call)
     if obstacles:
@@ -142,10 +142,10 @@ def test_stateful_ops_and_captured_resources_are_judged_separately(tf):
     numbers = tf.data.Dataset.range(4)
     wrong = {}
     for name, (function, verdict, resources) in functions(tf).items():
-        found = facts(numbers.map(function), function)
-        if verdict not in judged(found):
-            wrong[name] = judged(found)
-        kinds = [(each.kind, each.name) for each in found.resources]
+        captured = facts(numbers.map(function), function)
+        if verdict not in judged(captured):
+            wrong[name] = judged(captured)
+        kinds = [(resource.kind, resource.name) for resource in captured.resources]
         expected = [kind for kind, _ in kinds] if isinstance(resources, str) else kinds
         if resources is not None and expected != ([resources] if isinstance(resources, str) else resources):
             wrong[f"{name}: resources"] = kinds
@@ -170,6 +170,6 @@ def test_datasets_made_inside_functions(tf):
     assert judged(shuffled) == "draws the seeds of a shuffle (DummySeedGenerator)"  # no recorded call made it
     noise = numbers.map(lambda x: x + tf.random.uniform([], maxval=9, dtype=tf.int64))
     for function in (lambda x: noise, lambda x: noise.batch(2)):
-        found = facts(numbers.flat_map(function), function)
-        assert found.resources == (CapturedResource("dataset", "noise"),)
-        assert judged(found) == "captures a dataset that no recorded call made"
+        captured = facts(numbers.flat_map(function), function)
+        assert captured.resources == (CapturedResource("dataset", "noise"),)
+        assert judged(captured) == "captures a dataset that no recorded call made"

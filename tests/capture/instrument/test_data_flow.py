@@ -119,8 +119,8 @@ def test_padding_is_kept_by_functions_that_make_it_of_itself_in_every_open_dimen
         (rows, lambda x: x - tf.reduce_min(x)),
         (rows, lambda x: 6 // x),  # fails with a zero
     ]
-    found = [[facts(data.map(f), f).keeps_padding for data, f in pairs] for pairs in (yes, no, unknown)]
-    assert found == [[True] * len(yes), [False] * len(no), [None] * len(unknown)]
+    keeps_padding = [[facts(data.map(f), f).keeps_padding for data, f in pairs] for pairs in (yes, no, unknown)]
+    assert keeps_padding == [[True] * len(yes), [False] * len(no), [None] * len(unknown)]
     for dataset, function in yes:
         single, batched = dataset.map(function).padded_batch(3), dataset.padded_batch(3).map(function)
         assert single.element_spec == batched.element_spec
@@ -188,19 +188,19 @@ def test_values_that_depend_on_random_numbers_are_distinguished(tf):
             pixels = pixels + tf.random.normal(())
         return tf.exp(pixels * noise)
 
-    found = facts(tf.data.Dataset.from_tensors(b"abc").map(load), load)
-    assert {"DecodeRaw", "Cast"} <= set(found.fixed_ops)
-    assert not {"Exp", "If", "RandomUniform"} & set(found.fixed_ops)
-    assert found.random_site.line == load.__code__.co_firstlineno + 3
-    assert ("DecodeRaw", "Cast") in found.flow
+    function_facts = facts(tf.data.Dataset.from_tensors(b"abc").map(load), load)
+    assert {"DecodeRaw", "Cast"} <= set(function_facts.fixed_ops)
+    assert not {"Exp", "If", "RandomUniform"} & set(function_facts.fixed_ops)
+    assert function_facts.random_site.line == load.__code__.co_firstlineno + 3
+    assert ("DecodeRaw", "Cast") in function_facts.flow
 
 
 def test_nothing_is_reported_without_random_numbers(tf):
     def double(x):
         return x * 2
 
-    found = facts(tf.data.Dataset.range(3).map(double), double)
-    assert (found.fixed_ops, found.random_site) == ({}, None)
+    function_facts = facts(tf.data.Dataset.range(3).map(double), double)
+    assert (function_facts.fixed_ops, function_facts.random_site) == ({}, None)
 
 
 def test_components_that_pass_through_and_those_that_are_read(tf):

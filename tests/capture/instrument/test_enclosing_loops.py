@@ -69,8 +69,8 @@ def test_bounds_that_are_known(loops_in, iterable, count):
 
     tqdm.trange = range
     text = f"start, rows = 1, [1, 2]\nfor epoch in {iterable}:\n    here()"
-    found = loops_in(text, EPOCHS=7, args=SimpleNamespace(epochs=4), config=Config(), tqdm=tqdm)
-    assert found == [(count, 2)]
+    loops = loops_in(text, EPOCHS=7, args=SimpleNamespace(epochs=4), config=Config(), tqdm=tqdm)
+    assert loops == [(count, 2)]
 
 
 def test_loops_around_the_calls_count_too(loops_in):

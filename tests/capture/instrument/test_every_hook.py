@@ -101,7 +101,7 @@ def test_every_hook_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
         "Trainer.compile",
     } <= counted.names
     assert counted.names == set(counted.calls)
-    kinds = {track.kind for track in hooks.tracks.all()}
+    kinds = {consumer.kind for consumer in hooks.consumers.all()}
     assert {
         "reduce",
         "as_numpy_iterator",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import time
 
-from advisor.capture.instrument.consumers import MAX_RELEASES, Track
+from advisor.capture.instrument.consumers import MAX_RELEASES, ConsumerSteps
 from advisor.capture.instrument.iterator_teardown import watch_release
 
 SLOW_S = 0.05
@@ -49,25 +49,25 @@ def test_one_in_a_cycle_is_collected_all_the_same():
     del iterator
     gc.collect()
     assert len(releases) <= 1
-    assert not [each for each in gc.get_objects() if isinstance(each, Iterator)]
+    assert not [item for item in gc.get_objects() if isinstance(item, Iterator)]
 
 
 def test_two_iterators_between_two_steps_are_one_pause():
-    track = Track("c0", "keras.fit", None, None)
+    consumer = ConsumerSteps("c0", "keras.fit", None, None)
     for step in range(3):
-        track.begin(step * 10 + 1)
-        track.end(step * 10 + 5)
-        track.released(step * 10 + 6, 1)
-        track.released(step * 10 + 9, 2)
-    assert track.releases == [(9, 3), (19, 3), (29, 3)]
+        consumer.begin(step * 10 + 1)
+        consumer.end(step * 10 + 5)
+        consumer.released(step * 10 + 6, 1)
+        consumer.released(step * 10 + 9, 2)
+    assert consumer.releases == [(9, 3), (19, 3), (29, 3)]
 
 
 def test_values_over_the_limit_do_not_change_stored_ones():
-    track = Track("c0", "for", None, None)
+    consumer = ConsumerSteps("c0", "for", None, None)
     for step in range(MAX_RELEASES + 5):
-        track.begin(step * 10 + 1)
-        track.end(step * 10 + 5)
-        track.released(step * 10 + 6, 1)
-        track.released(step * 10 + 9, 1)
-    assert len(track.releases) == MAX_RELEASES
-    assert track.releases[-1] == (MAX_RELEASES * 10 - 1, 2)
+        consumer.begin(step * 10 + 1)
+        consumer.end(step * 10 + 5)
+        consumer.released(step * 10 + 6, 1)
+        consumer.released(step * 10 + 9, 1)
+    assert len(consumer.releases) == MAX_RELEASES
+    assert consumer.releases[-1] == (MAX_RELEASES * 10 - 1, 2)

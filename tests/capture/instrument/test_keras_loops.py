@@ -39,12 +39,12 @@ def test_finished_epochs(watch):
     text = textwrap.dedent(SCRIPT) + "\n".join(FITS)
     run = watch(text, to_end=True, is_profiled=False)
     lines = text.splitlines()
-    found = {
+    fits = {
         lines[consumer.site.line - 1]: (consumer.finished_epochs, consumer.finished_steps)
         for consumer in run.recording.consumers
         if consumer.kind == "keras.fit"
     }
-    assert found == FITS
+    assert fits == FITS
 
 
 @pytest.mark.tensorflow

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from advisor.capture.instrument.consumers import Track
+from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.instrument.keras_models import MAX_BATCHES
 from advisor.capture.instrument.loop_losses import GRADIENT, RETURNED, LoopLosses
 
@@ -26,13 +26,13 @@ class Steps:
     """A loop in which steps begin."""
 
     def __init__(self):
-        self.track, self.losses, self.now = Track("c1", "for", None, None), LoopLosses(), 0
+        self.consumer, self.losses, self.now = ConsumerSteps("c1", "for", None, None), LoopLosses(), 0
 
     def step(self, *values, source=GRADIENT):
         self.now += 10
-        self.track.open_since_ns = self.now
+        self.consumer.open_since_ns = self.now
         for value in values:
-            self.losses.note(self.track, value, source)
+            self.losses.note(self.consumer, value, source)
 
 
 @pytest.fixture
@@ -55,17 +55,17 @@ def test_the_first_gradient_of_a_step_counts(loop):
 
 def test_only_the_first_loop_is_followed_and_only_in_its_steps(loop):
     loop.step(Number(1.0))
-    other = Track("c2", "for", None, None)
+    other = ConsumerSteps("c2", "for", None, None)
     other.open_since_ns = 1000
     loop.losses.note(other, Number(50.0), GRADIENT)
-    loop.track.open_since_ns = 0
-    loop.losses.note(loop.track, Number(60.0), GRADIENT)
+    loop.consumer.open_since_ns = 0
+    loop.losses.note(loop.consumer, Number(60.0), GRADIENT)
     loop.losses.note(None, Number(70.0), GRADIENT)
     assert loop.losses.read() == ((1, 1.0),)
 
 
 def test_a_loop_inside_a_function_has_no_steps(loop):
-    loop.track.is_loop = True
+    loop.consumer.is_loop = True
     loop.step(Number(1.0))
     assert loop.losses.read() == ()
 

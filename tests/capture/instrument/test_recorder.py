@@ -286,8 +286,8 @@ def test_equal_calls_are_told_from_others(watch):
     for method in ("from_tensor_slices", "map", "batch"):
         calls = run.calls(method)
         assert all(call.identity and call.made_ns > 0 for call in calls)
-        of = [call.identity for call in calls]
-        numbers[method] = [of.index(each) for each in of]
+        identities = [call.identity for call in calls]
+        numbers[method] = [identities.index(identity) for identity in identities]
     assert numbers["from_tensor_slices"] == [0, 0, 2, 2, 2, 2]
     assert numbers["map"] == [0, 0, 0, 3, 3, 3]
     assert numbers["batch"] == [0, 0, 0, 0, 0, 0]

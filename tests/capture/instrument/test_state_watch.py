@@ -111,7 +111,7 @@ def test_lists_and_names_that_a_generator_reads(state):
     state.epoch("g1")
     position = 1
     state.epoch("g1")
-    changes = {each.name: each.change.epoch for each in state.observed() if each.change}
+    changes = {item.name: item.change.epoch for item in state.observed() if item.change}
     assert changes == {"samples": 1, "position": 2}
 
 
@@ -228,9 +228,9 @@ def test_what_the_training_loop_changes_between_epochs(watch, tmp_path):
     lines = SCRIPT.splitlines()
 
     def line(text: str) -> int:
-        return next(number for number, found in enumerate(lines, 1) if text in found)
+        return next(number for number, line in enumerate(lines, 1) if text in line)
 
-    changed = {each.name: each.change for each in run.recording.state if each.change is not None}
+    changed = {item.name: item.change for item in run.recording.state if item.change is not None}
     files = {str(tmp_path / name) for name in ("rewritten", "replaced.txt")}
     assert set(changed) == {"table", "level", "step", "samples"} | files
     assert changed[str(tmp_path / "replaced.txt")].line == line("tf.io.gfile.rename")
@@ -238,7 +238,7 @@ def test_what_the_training_loop_changes_between_epochs(watch, tmp_path):
     assert changed["level"].line == line("level.assign_add")
     assert (changed["step"].line, changed["step"].epoch) == (line("step.assign_add"), 1)  # inside a tf.function
     assert changed[str(tmp_path / "rewritten")].line == line("tf.io.TFRecordWriter")
-    kept = next(each for each in run.recording.state if each.name == "kept")
+    kept = next(item for item in run.recording.state if item.name == "kept")
     assert kept.epochs == 3 and kept.is_compared and kept.change is None
 
     analysis = dataclasses.replace(
@@ -271,5 +271,5 @@ def test_the_object_behind_a_handle_is_found_without_a_name():
     tf = pytest.importorskip("tensorflow")
     tables = [tf.lookup.experimental.MutableHashTable(tf.int64, tf.int64, 0)]
     dataset = tf.data.Dataset.range(3).map(lambda x: tables[0].lookup(x))
-    (found,) = captured_by(dataset._functions()[0].function.graph, None)
-    assert found.owner is tables[0] and found.kind == "mutable table"
+    (captured,) = captured_by(dataset._functions()[0].function.graph, None)
+    assert captured.owner is tables[0] and captured.kind == "mutable table"

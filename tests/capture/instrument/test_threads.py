@@ -10,9 +10,9 @@ import pytest
 from advisor.capture.instrument import replay_log
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.consumer_hooks import Consumption
-from advisor.capture.instrument.consumers import Tracks
+from advisor.capture.instrument.consumers import Consumers
 from advisor.capture.instrument.dataset_ids import call_id_of
-from advisor.capture.instrument.function_steps import TRACK
+from advisor.capture.instrument.function_steps import CONSUMER
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog, Seeds
 from advisor.capture.window.process_memory import ProcessMemory
@@ -75,24 +75,24 @@ def test_seeds_are_those_of_the_thread_that_asked(monkeypatch):
 
 
 def test_threads_that_read_at_the_same_place_are_consumers_of_their_own():
-    tracks = Tracks()
-    mine = tracks.at("for", None, None)
-    assert tracks.at("for", None, None) is mine
-    first = in_thread(lambda: tracks.at("for", None, None))
+    consumers = Consumers()
+    mine = consumers.at("for", None, None)
+    assert consumers.at("for", None, None) is mine
+    first = in_thread(lambda: consumers.at("for", None, None))
     assert first is not mine and first.id != mine.id
-    assert in_thread(lambda: tracks.at("for", None, None)) is first, "a thread per epoch is one consumer"
-    assert tracks.all() == [mine, first]
+    assert in_thread(lambda: consumers.at("for", None, None)) is first, "a thread per epoch is one consumer"
+    assert consumers.all() == [mine, first]
 
 
 def test_consumers_of_many_threads_have_ids_of_their_own():
-    tracks = Tracks()
+    consumers = Consumers()
     barrier = threading.Barrier(8)
-    found = []
+    all_steps = []
 
     def read(number):
         barrier.wait()
         for turn in range(50):
-            found.append(tracks.at(f"kind {turn}", None, None))
+            all_steps.append(consumers.at(f"kind {turn}", None, None))
         barrier.wait()
 
     threads = [threading.Thread(target=read, args=(number,)) for number in range(8)]
@@ -100,7 +100,9 @@ def test_consumers_of_many_threads_have_ids_of_their_own():
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == len({id(track) for track in found}) == len({track.id for track in found})
+    assert (
+        len(all_steps) == len({id(consumer) for consumer in all_steps}) == len({consumer.id for consumer in all_steps})
+    )
 
 
 class Session:
@@ -130,14 +132,14 @@ def call(function):
 
 
 def test_a_call_that_ends_in_one_thread_does_not_hide_the_long_call_of_another(tmp_path):
-    tracks, session = Tracks(), Session()
-    monitor = quiet_monitor(tmp_path, tracks, is_to_end=True)
+    consumers, session = Consumers(), Session()
+    monitor = quiet_monitor(tmp_path, consumers, is_to_end=True)
     monitor.profiler = session
     entered, leaving = threading.Event(), []
     names = {"entered": entered, "leaving": leaving, "sleep": time.sleep}
     exec(compile(EXECUTOR, "execute.py", "exec"), names)
 
-    consumption = Consumption(SiteFinder(), tracks, monitor, pytest.fail)
+    consumption = Consumption(SiteFinder(), consumers, monitor, pytest.fail)
     long_call = consumption._steps.function_hook(names["call"])
     short_call = consumption._steps.function_hook(lambda function: None)
 
@@ -145,15 +147,15 @@ def test_a_call_that_ends_in_one_thread_does_not_hide_the_long_call_of_another(t
         """A tf.function whose calls are the steps of a consumer."""
 
     loop, other = Function(), Function()
-    loop.__dict__[TRACK] = tracks.at("tf.function", None, None)
-    other.__dict__[TRACK] = tracks.at("next", None, None)
+    loop.__dict__[CONSUMER] = consumers.at("tf.function", None, None)
+    other.__dict__[CONSUMER] = consumers.at("next", None, None)
     thread = threading.Thread(target=lambda: long_call(loop))
     thread.start()
     try:
         assert entered.wait(5)
         short_call(other)  # begins and ends in this thread while the other one is inside TensorFlow
         _poll_until_seen(monitor, session)
-        assert loop.__dict__[TRACK].is_loop and not other.__dict__[TRACK].is_loop
+        assert loop.__dict__[CONSUMER].is_loop and not other.__dict__[CONSUMER].is_loop
     finally:
         leaving.append(True)
         thread.join()

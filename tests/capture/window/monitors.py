@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.capture.instrument.consumers import Tracks
+from advisor.capture.instrument.consumers import Consumers
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.process_memory import ProcessMemory
 from advisor.capture.window.schedule import Limits
@@ -46,7 +46,7 @@ class Sessions:
 
 def quiet_monitor(
     folder: Path,
-    tracks: Tracks,
+    consumers: Consumers,
     limits: Limits | None = None,
     *,
     is_to_end: bool = False,
@@ -57,7 +57,7 @@ def quiet_monitor(
     return Monitor(
         folder,
         limits or Limits(),
-        tracks,
+        consumers,
         is_to_end=is_to_end,
         is_profiling=is_profiling,
         report=lambda phase, done, total: None,

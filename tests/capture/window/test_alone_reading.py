@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from advisor.capture.instrument.consumers import Tracks
+from advisor.capture.instrument.consumers import Consumers
 from advisor.capture.window.alone_reading import buffered_elements, counted, stays_inside, waits
 from advisor.model.calls import Call, FunctionFacts
 from advisor.model.recording import AloneReading, BufferLevels
@@ -51,14 +51,14 @@ def test_too_short_a_time_tells_nothing():
     assert counted([2 * MS * count for count in range(100)], 3) is None
 
 
-def track_of(kind="for", steps=100, wait_ms=0.0):
-    track = Tracks().at(kind, None, None)
-    track.call_id = "m1"
+def consumer_of(kind="for", steps=100, wait_ms=0.0):
+    consumer = Consumers().at(kind, None, None)
+    consumer.call_id = "m1"
     for step in range(steps):
-        track.begin(step * 10 * MS)
-        track.fetch_ns = round(wait_ms * MS)
-        track.end((step + 1) * 10 * MS)
-    return track
+        consumer.begin(step * 10 * MS)
+        consumer.fetch_ns = round(wait_ms * MS)
+        consumer.end((step + 1) * 10 * MS)
+    return consumer
 
 
 def levels_of(*elements):
@@ -66,12 +66,12 @@ def levels_of(*elements):
 
 
 def test_a_training_that_waits_is_not_read():
-    assert not waits(track_of(wait_ms=0.5), ())
-    assert waits(track_of(wait_ms=2), ())
-    assert not waits(track_of("keras.fit"), ())
-    assert waits(track_of("keras.fit"), levels_of(0, 0, 1))
-    assert not waits(track_of("keras.fit"), levels_of(0, 2, 2))
-    assert not waits(track_of(wait_ms=0.5), levels_of(0, 0, 0)), "the wait itself was seen"
+    assert not waits(consumer_of(wait_ms=0.5), ())
+    assert waits(consumer_of(wait_ms=2), ())
+    assert not waits(consumer_of("keras.fit"), ())
+    assert waits(consumer_of("keras.fit"), levels_of(0, 0, 1))
+    assert not waits(consumer_of("keras.fit"), levels_of(0, 2, 2))
+    assert not waits(consumer_of(wait_ms=0.5), levels_of(0, 0, 0)), "the wait itself was seen"
 
 
 def calls(*, method="range", function=None):
@@ -98,7 +98,7 @@ READ_ONLY = FunctionFacts("load", None, is_stateful=False, is_traced=False)
     ids=["traced", "python", "not traced", "generator", "service", "unknown", "another dataset's", "inside a function"],
 )
 def test_only_transformations_of_tensorflow_are_read_on(recorded, stays):
-    assert stays_inside(track_of(), recorded) is stays
+    assert stays_inside(consumer_of(), recorded) is stays
 
 
 LOOP = """

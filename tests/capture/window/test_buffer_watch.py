@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from advisor.capture.instrument.consumers import Tracks
+from advisor.capture.instrument.consumers import Consumers
 from advisor.capture.instrument.iterator_model import LastBuffer, last_buffer
 from advisor.capture.window import buffer_watch
 from advisor.capture.window.buffer_watch import BufferWatch
@@ -44,32 +44,32 @@ def test_the_buffer_nearest_to_the_consumer_counts_and_work_behind_it_is_seen():
 
 
 @pytest.fixture
-def track():
-    return Tracks().at("keras.fit", None, None)
+def consumer():
+    return Consumers().at("keras.fit", None, None)
 
 
 def reads(monkeypatch, *buffers):
     left = iter(buffers)
-    monkeypatch.setattr(buffer_watch, "buffer_now", lambda track: next(left))
+    monkeypatch.setattr(buffer_watch, "buffer_now", lambda consumer: next(left))
 
 
-def test_readings_before_the_first_element_do_not_count(monkeypatch, track):
+def test_readings_before_the_first_element_do_not_count(monkeypatch, consumer):
     reads(monkeypatch, LastBuffer("Prefetch", 0, 4, True, 0), None, LastBuffer("Prefetch", 4, 4, True, 1))
     watch = BufferWatch()
     assert watch.levels() is None and watch.is_due(0)
     for now in (0, 1, 2):
-        watch.read(track, now)
+        watch.read(consumer, now)
     levels = watch.levels()
     assert levels is not None and (levels.time_ns, levels.elements, levels.capacity) == ((2,), (4,), (4,))
     assert not watch.is_due(2 + BUFFER_LOOK_NS.value - 1) and watch.is_due(2 + BUFFER_LOOK_NS.value)
 
 
-def test_another_consumer_replaces_the_readings(monkeypatch, track):
-    other = Tracks().at("for", None, None)
+def test_another_consumer_replaces_the_readings(monkeypatch, consumer):
+    other = Consumers().at("for", None, None)
     buffer = LastBuffer("Prefetch", 4, 4, True, 1)
     reads(monkeypatch, buffer, buffer, buffer)
     watch = BufferWatch()
-    watch.read(track, 0)
+    watch.read(consumer, 0)
     watch.read(other, 1)
     other.is_loop = True  # its steps turned out to be invisible
     watch.read(other, 2)
@@ -86,11 +86,11 @@ def test_a_fast_pipeline_keeps_its_buffer_full_and_a_slow_one_empty(element_s, s
         return tf.py_function(lambda value: (time.sleep(element_s), value)[1], [number], tf.int64)
 
     iterator = iter(tf.data.Dataset.range(1000).map(slow).prefetch(2))
-    track, watch = Tracks().at("next", None, None), BufferWatch()
-    track.iterator = weakref.ref(iterator)
+    consumer, watch = Consumers().at("next", None, None), BufferWatch()
+    consumer.iterator = weakref.ref(iterator)
     for step in range(16):
         if step > 4:
-            watch.read(track, step)
+            watch.read(consumer, step)
         next(iterator)
         time.sleep(step_s)
     levels = watch.levels()

@@ -48,8 +48,8 @@ class Loop:
     def waits(self, unknown=(), first=0, iterator_first=0):
         """(number of the step, its wait in ms), oldest first."""
         steps = TimedSteps(first, self.starts[first:], self.ends[first:], self.next_ns)
-        found = step_waits(steps, iterator_first, Gaps(self.delivered, tuple(self.gaps)), unknown)
-        return [(each.number, each.wait_ns // MS) for each in reversed(found)]
+        waits = step_waits(steps, iterator_first, Gaps(self.delivered, tuple(self.gaps)), unknown)
+        return [(wait.number, wait.wait_ns // MS) for wait in reversed(waits)]
 
 
 def looped(*steps):
@@ -141,7 +141,7 @@ def test_steps_that_take_several_elements_are_unknown(per_step):
 
 def test_no_wait_is_longer_than_its_step_or_negative():
     steps = TimedSteps(0, [0, 10, 20], [10, 20, 30], 30)
-    assert [each.wait_ns for each in step_waits(steps, 0, Gaps(3, (50, 0, 4)))] == [6, 10, 0]
+    assert [wait.wait_ns for wait in step_waits(steps, 0, Gaps(3, (50, 0, 4)))] == [6, 10, 0]
 
 
 def test_a_model_without_gap_times_has_none():
@@ -176,11 +176,11 @@ def test_of_more_elements_than_gaps_are_kept_the_latest_stand_for_all():
 
 def test_a_long_element_that_ends_in_the_next_second_is_made_up_for():
     """Elements of 0.7 s, 0.6 s of which is a gap: one or two per look."""
-    wait, found = LoopWait(), []
+    wait, shares = LoopWait(), []
     for second in range(1, 60):
         delivered = int(second / 0.7)
-        found += looks(wait, (second, delivered, [600] * min(100, max(0, delivered - 1))))
-    known = [share for share in found if share.wait_ns is not None]
+        shares += looks(wait, (second, delivered, [600] * min(100, max(0, delivered - 1))))
+    known = [share for share in shares if share.wait_ns is not None]
     assert sum(share.wait_ns * share.elements for share in known) / sum(
         share.length_ns * share.elements for share in known
     ) == pytest.approx(0.1 / 0.7, abs=0.02)

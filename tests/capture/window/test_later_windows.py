@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.capture.instrument.consumers import Tracks
+from advisor.capture.instrument.consumers import Consumers
 from advisor.capture.window.later_windows import LaterWindows
 from advisor.capture.window.schedule import Limits
 from advisor.host.calibration.window import FOLLOW_AFTER_S, LATER_LIMIT_S, LATER_SECONDS, LOOP_SECONDS
@@ -20,25 +20,25 @@ class Run:
     def __init__(self, tmp_path, monkeypatch):
         self.now, self.folder = START, tmp_path / "1"
         monkeypatch.setattr("time.time_ns", lambda: self.now)
-        self.profiler, self.tracks, self.written = Sessions(), Tracks(), []
+        self.profiler, self.consumers, self.written = Sessions(), Consumers(), []
         self.later = LaterWindows(
-            self.tracks,
+            self.consumers,
             lambda: self.profiler,
             lambda: None,
             lambda capture, problem: self.written.append((capture, problem)),
         )
-        self.main = self.tracks.at("keras.fit", None, None)
+        self.main = self.consumers.at("keras.fit", None, None)
 
-    def step(self, track, seconds, leader=None):
+    def step(self, consumer, seconds, leader=None):
         """One step of a consumer, and the boundary at its end."""
-        track.begin(self.now)
+        consumer.begin(self.now)
         self.now += round(seconds * S)
-        track.end(self.now)
-        self.later.boundary(track, leader or self.main, self.now)
+        consumer.end(self.now)
+        self.later.boundary(consumer, leader or self.main, self.now)
 
-    def steps(self, number, seconds=0.1, track=None):
+    def steps(self, number, seconds=0.1, consumer=None):
         for _ in range(number):
-            self.step(track or self.main, seconds)
+            self.step(consumer or self.main, seconds)
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_window_times_steps_first_and_then_profiles_them(run):
     assert run.profiler.started == 1 and not run.written
     run.steps(21)
     ((capture, problem),) = run.written
-    assert problem == "" and capture.profile_bytes == 2500 and capture.track is run.main
+    assert problem == "" and capture.profile_bytes == 2500 and capture.consumer is run.main
     window = capture.window
     assert (window.warmup_steps, window.plain_steps, window.steps) == (6, 20, 20)
     assert window.end_ns - window.start_ns == LATER_SECONDS.value * S
@@ -88,28 +88,28 @@ def test_a_session_of_the_script_has_precedence(run):
 
 
 def test_evaluations_are_no_windows_and_do_not_prolong_one(run):
-    evaluation = run.tracks.at("keras.evaluate", None, None)
+    evaluation = run.consumers.at("keras.evaluate", None, None)
     run.later.ask(run.folder)
-    run.steps(100, track=evaluation)
+    run.steps(100, consumer=evaluation)
     assert run.profiler.started == 0
     run.steps(25)
     assert run.profiler.is_running
-    run.steps(100, track=evaluation)
+    run.steps(100, consumer=evaluation)
     ((capture, _),) = run.written
     assert not run.profiler.is_running
     assert (capture.window.end_ns - capture.window.start_ns) / S < 2 * LATER_SECONDS.value + 1
 
 
 def test_another_loop_takes_the_place_of_one_that_has_ended(run):
-    second = run.tracks.at("keras.fit", None, "elsewhere")
+    second = run.consumers.at("keras.fit", None, "elsewhere")
     run.steps(10)
     run.later.ask(run.folder)
-    run.steps(10, track=second)
+    run.steps(10, consumer=second)
     assert run.later.is_wanted
     run.now += round(FOLLOW_AFTER_S.value * S)
-    run.steps(50, track=second)
+    run.steps(50, consumer=second)
     ((capture, _),) = run.written
-    assert capture.track is second
+    assert capture.consumer is second
 
 
 def test_a_step_that_never_ends_does_not_keep_the_profiler_running(run):
@@ -182,7 +182,7 @@ def test_the_monitor_hands_over_after_its_own_window(tmp_path, monkeypatch):
     run = Run(tmp_path, monkeypatch)
     warnings = []
     limits = Limits(warmup=2, steps=5)
-    monitor = quiet_monitor(tmp_path / "run", run.tracks, limits, is_to_end=True, warn=warnings.append)
+    monitor = quiet_monitor(tmp_path / "run", run.consumers, limits, is_to_end=True, warn=warnings.append)
     monitor.profiler, monitor.later = run.profiler, run.later
 
     def train(number):

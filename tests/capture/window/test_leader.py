@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.capture.instrument.consumers import Track, Tracks
+from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.capture.stop_script import StopScript
 from advisor.model.calls import Site
 from tests.capture.window.monitors import quiet_monitor
@@ -23,21 +23,21 @@ class Clock:
 
     def __init__(self, folder: Path) -> None:
         self.now = 1_000_000_000_000
-        self.tracks = Tracks()
-        self.monitor = quiet_monitor(folder, self.tracks, is_profiling=False)
+        self.consumers = Consumers()
+        self.monitor = quiet_monitor(folder, self.consumers, is_profiling=False)
 
-    def track(self, line: int) -> Track:
-        return self.tracks.at("for", Site("train.py", line, 1, line, 9), None)
+    def consumer(self, line: int) -> ConsumerSteps:
+        return self.consumers.at("for", Site("train.py", line, 1, line, 9), None)
 
-    def take(self, track: Track, milliseconds: float = 1.0) -> None:
+    def take(self, consumer: ConsumerSteps, milliseconds: float = 1.0) -> None:
         """Take an element, and work on it for so long."""
-        self.monitor.boundary(track)
+        self.monitor.boundary(consumer)
         self.now += int(milliseconds * MS)
 
-    def exhaust(self, track: Track) -> None:
+    def exhaust(self, consumer: ConsumerSteps) -> None:
         """Ask for an element when there are no more."""
-        self.monitor.boundary(track)
-        track.forget()
+        self.monitor.boundary(consumer)
+        consumer.forget()
 
 
 @pytest.fixture
@@ -58,26 +58,26 @@ def gone() -> weakref.ref[Iterator]:
     return reference
 
 
-def measured(clock: Clock, run: Callable[[], None]) -> Track | None:
+def measured(clock: Clock, run: Callable[[], None]) -> ConsumerSteps | None:
     """The loop of the window; None if there was no window in ten minutes."""
     start = clock.now
     with pytest.raises(StopScript):
         while clock.now - start < 600_000 * MS:
             run()
     assert clock.monitor.capture is not None
-    return clock.monitor.capture.track
+    return clock.monitor.capture.consumer
 
 
 def test_a_look_at_the_first_element_is_no_loop(clock: Clock) -> None:
     """`next(iter(dataset))`, whose iterator is destroyed at once."""
-    look, training = clock.track(5), clock.track(9)
+    look, training = clock.consumer(5), clock.consumer(9)
     clock.take(look)
     look.iterator = gone()
     assert measured(clock, lambda: clock.take(training, 20)) is training
 
 
 def test_a_look_gives_way_at_once(clock: Clock) -> None:
-    look, training = clock.track(5), clock.track(9)
+    look, training = clock.consumer(5), clock.consumer(9)
     clock.take(look)
     look.iterator = gone()
     for _ in range(5):
@@ -87,21 +87,21 @@ def test_a_look_gives_way_at_once(clock: Clock) -> None:
 
 def test_a_new_iterator_for_every_step_is_measured(clock: Clock) -> None:
     """`batch = next(iter(dataset))` in a loop."""
-    training = clock.track(9)
+    training = clock.consumer(9)
     training.iterator = gone()
     assert measured(clock, lambda: clock.take(training, 20)) is training
 
 
 @pytest.mark.tensorflow  # is asked for the model of the iterator
 def test_a_look_whose_iterator_is_kept_is_no_loop(clock: Clock) -> None:
-    look, training, kept = clock.track(5), clock.track(9), Iterator()
+    look, training, kept = clock.consumer(5), clock.consumer(9), Iterator()
     clock.take(look)
     look.iterator = weakref.ref(kept)
     assert measured(clock, lambda: clock.take(training, 20)) is training
 
 
 def test_a_loop_inside_a_step_is_part_of_it(clock: Clock) -> None:
-    outer, inner = clock.track(5), clock.track(6)
+    outer, inner = clock.consumer(5), clock.consumer(6)
 
     def step() -> None:
         clock.take(outer)
@@ -114,7 +114,7 @@ def test_a_loop_inside_a_step_is_part_of_it(clock: Clock) -> None:
 
 def test_a_pipelines_own_thread_never_leads(clock: Clock) -> None:
     """A generator that reads another dataset, in a thread of TensorFlow, while the training is between two of its steps."""
-    training, feeding = clock.track(5), clock.track(6)
+    training, feeding = clock.consumer(5), clock.consumer(6)
     clock.take(training)
     clock.exhaust(training)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.capture.instrument.consumers import Tracks
+from advisor.capture.instrument.consumers import Consumers
 from advisor.capture.window.loop_window import LoopWindow, requests_in
 from advisor.host.calibration.window import (
     AFTER_WINDOW_S,
@@ -23,9 +23,9 @@ from advisor.workflows.analyze import analyze_run
 
 
 @pytest.fixture
-def track():
+def consumer():
     """A consumer whose iterator Python does not hold."""
-    return Tracks().at("reduce", None, None)
+    return Consumers().at("reduce", None, None)
 
 
 def profile(folder, content):
@@ -70,9 +70,9 @@ def test_requests_are_those_of_the_busiest_root(calls, number, tmp_path):
     assert requests_in(profile(tmp_path, space.SerializeToString()), 4) == number
 
 
-def test_a_window_without_iterators_is_followed_by_longer_ones_up_to_a_limit(track, tmp_path):
+def test_a_window_without_iterators_is_followed_by_longer_ones_up_to_a_limit(consumer, tmp_path):
     profile(tmp_path, b"matmul")
-    window, lengths = LoopWindow(track, None), []
+    window, lengths = LoopWindow(consumer, None), []
     while window is not None:
         lengths.append(window.least_s)
         window = window.longer(tmp_path)
@@ -80,28 +80,28 @@ def test_a_window_without_iterators_is_followed_by_longer_ones_up_to_a_limit(tra
     assert lengths == sorted(set(lengths)) and len(lengths) <= 4
 
 
-def test_a_longer_window_holds_no_more_events_than_any_other(track, tmp_path):
+def test_a_longer_window_holds_no_more_events_than_any_other(consumer, tmp_path):
     most_bytes = int(MAX_EVENTS.value * BYTES_PER_EVENT.value)
-    window = LoopWindow(track, None).longer(profile(tmp_path / "a", bytes(most_bytes // 2)))
+    window = LoopWindow(consumer, None).longer(profile(tmp_path / "a", bytes(most_bytes // 2)))
     assert window is not None and window.least_s == pytest.approx(2 * LOOP_SECONDS.value, rel=0.01)
-    assert LoopWindow(track, None).longer(profile(tmp_path / "b", bytes(most_bytes))) is None
+    assert LoopWindow(consumer, None).longer(profile(tmp_path / "b", bytes(most_bytes))) is None
 
 
-def test_a_large_profile_is_not_read_in_the_script(track, tmp_path, monkeypatch):
+def test_a_large_profile_is_not_read_in_the_script(consumer, tmp_path, monkeypatch):
     """Parsing takes several times its size in memory, which belongs to the training."""
     monkeypatch.setattr("advisor.capture.window.loop_window._count", lambda content, enough: pytest.fail("it was read"))
     large = profile(tmp_path, b"Iterator::Root" + bytes(int(MAX_EVENTS.value * BYTES_PER_EVENT.value)))
-    assert LoopWindow(track, None).longer(large) is None
+    assert LoopWindow(consumer, None).longer(large) is None
 
 
-def test_the_limit_of_the_user_is_kept(track, tmp_path):
-    window = LoopWindow(track, 2.0)
+def test_the_limit_of_the_user_is_kept(consumer, tmp_path):
+    window = LoopWindow(consumer, 2.0)
     assert not window.is_over(1.9) and window.is_over(2.0)
     assert window.longer(profile(tmp_path, b"matmul")) is None
 
 
-def test_without_an_iterator_in_python_the_shortest_window_is_enough(track):
-    window = LoopWindow(track, None)
+def test_without_an_iterator_in_python_the_shortest_window_is_enough(consumer):
+    window = LoopWindow(consumer, None)
     assert not window.is_over(LOOP_SECONDS.value - 0.1) and window.is_over(LOOP_SECONDS.value)
 
 
@@ -116,10 +116,10 @@ def test_without_an_iterator_in_python_the_shortest_window_is_enough(track):
         (0, MAX_LOOP_SECONDS.value, True),
     ],
 )
-def test_slow_steps_need_fewer_elements(taken, seconds, is_over, track, tmp_path, monkeypatch):
+def test_slow_steps_need_fewer_elements(taken, seconds, is_over, consumer, tmp_path, monkeypatch):
     counts = iter([(1, 100), (1, 100 + taken)])
-    monkeypatch.setattr("advisor.capture.window.loop_window.elements_produced", lambda track: next(counts))
-    window = LoopWindow(track, None)
+    monkeypatch.setattr("advisor.capture.window.loop_window.elements_produced", lambda consumer: next(counts))
+    window = LoopWindow(consumer, None)
     assert window.is_over(seconds) is is_over
     if seconds == MAX_LOOP_SECONDS.value:
         assert window.longer(profile(tmp_path, b"matmul")) is None, "it was as long as a window may be"
@@ -129,7 +129,7 @@ def test_slow_steps_need_fewer_elements(taken, seconds, is_over, track, tmp_path
 @pytest.mark.parametrize("age_s", [5.0, 25.0, 40.0])
 @pytest.mark.parametrize("step_s", [0.1, 0.7, 1.5, 3.0, 4.5, 7.0, 12.0, 30.0])
 def test_a_loop_has_a_verdict_after_a_minute_or_twelve_steps(
-    step_s, age_s, is_model_seen, track, tmp_path, monkeypatch
+    step_s, age_s, is_model_seen, consumer, tmp_path, monkeypatch
 ):
     """Whether the iterator's elements are counted, or only the requests in a written profile."""
     now, opened = age_s, age_s
@@ -139,12 +139,12 @@ def test_a_loop_has_a_verdict_after_a_minute_or_twelve_steps(
 
     monkeypatch.setattr(
         "advisor.capture.window.loop_window.elements_produced",
-        lambda track: (1, int(now / step_s)) if is_model_seen else None,
+        lambda consumer: (1, int(now / step_s)) if is_model_seen else None,
     )
     monkeypatch.setattr(
         "advisor.capture.window.loop_window.requests_in", lambda folder, enough: min(enough, taken(opened))
     )
-    window, requests = LoopWindow(track, None, age_s=age_s), 0
+    window, requests = LoopWindow(consumer, None, age_s=age_s), 0
     while window is not None:
         opened = now
         while not window.is_over(now - opened):

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.capture.instrument.consumers import MAX_STEPS, Track, Tracks
+from advisor.capture.instrument.consumers import MAX_STEPS, Consumers, ConsumerSteps
 from advisor.capture.stop_script import StopScript
 from advisor.capture.window.schedule import Limits, half_width, has_drained
 from advisor.capture.window.time_left import TimeLeft, time_left
@@ -65,15 +65,15 @@ def test_a_verdict_takes_a_minute_or_twelve_steps(step_s, start_s, tmp_path, mon
     """Whichever is longer, from the start of the command; `start_s` is the time until the first step ends, less this step."""
     now = 1_000_000_000_000
     monkeypatch.setattr("time.time_ns", lambda: now)
-    tracks = Tracks()
-    track = tracks.at("keras.fit", None, None)
-    monitor = quiet_monitor(tmp_path, tracks)
+    consumers = Consumers()
+    consumer = consumers.at("keras.fit", None, None)
+    monitor = quiet_monitor(tmp_path, consumers)
     start = now
     now += int(2 / 3 * start_s * 1e9)
     with pytest.raises(StopScript):
         while now - start < 600e9:
-            monitor.boundary(track)
-            now += int((step_s if track.count else step_s + start_s / 3) * 1e9)
+            monitor.boundary(consumer)
+            now += int((step_s if consumer.count else step_s + start_s / 3) * 1e9)
     taken_s = (now - start) / 1e9 + AFTER_WINDOW_S.value
     shortest_s = start_s + 7 * step_s + AFTER_WINDOW_S.value
     assert taken_s <= max(VERDICT_SECONDS.value, VERDICT_STEPS.value * step_s, shortest_s)
@@ -107,22 +107,22 @@ def test_without_time_for_another_profile_that_of_the_trial_is_kept(
         nonlocal now
         now += int(writing_s * 1e9)
 
-    tracks = Tracks()
-    track = tracks.at("keras.fit", None, None)
-    monitor = quiet_monitor(tmp_path, tracks)
+    consumers = Consumers()
+    consumer = consumers.at("keras.fit", None, None)
+    monitor = quiet_monitor(tmp_path, consumers)
     profiler = Sessions(write)
     monitor.profiler = profiler  # type: ignore[assignment]
     now += int(start_s * 1e9)
     with pytest.raises(StopScript):
-        while track.count < 1000:
-            monitor.boundary(track)
+        while consumer.count < 1000:
+            monitor.boundary(consumer)
             now += int(step_s * 1e9)
     assert monitor.capture is not None
     window = monitor.capture.window
     assert profiler.saved == (1 if is_early else 2)
     assert window.is_profile_early is is_early and window.closed_by == "seconds"
     assert window.plain_steps >= 3 and window.steps >= 1
-    assert window.warmup_steps + window.plain_steps + (0 if is_early else window.steps) == track.count
+    assert window.warmup_steps + window.plain_steps + (0 if is_early else window.steps) == consumer.count
     assert window.plain_start_ns < window.plain_end_ns == (now if is_early else window.start_ns)
     monitor.settle()
     assert len(list(tmp_path.glob("plugins/profile/*/*.xplane.pb"))) == 1
@@ -202,13 +202,13 @@ def test_half_width_does_not_depend_on_the_unit(factor):
 
 
 def test_a_loop_of_very_many_steps_keeps_its_last_ones():
-    track = Track("c0", "for", None, None)
+    consumer = ConsumerSteps("c0", "for", None, None)
     for number in range(2 * MAX_STEPS + 10):
-        track.begin(number * 10 + 1)
-    track.end((2 * MAX_STEPS + 10) * 10 + 1)
-    assert track.count == 2 * MAX_STEPS + 10 and MAX_STEPS <= len(track.starts) < 2 * MAX_STEPS
-    assert track.durations(track.count - 5) == [10] * 5, "the window of a fast loop opens late"
-    series = track.series()
-    assert series.first_step + len(series.start_ns) == track.count
+        consumer.begin(number * 10 + 1)
+    consumer.end((2 * MAX_STEPS + 10) * 10 + 1)
+    assert consumer.count == 2 * MAX_STEPS + 10 and MAX_STEPS <= len(consumer.starts) < 2 * MAX_STEPS
+    assert consumer.durations(consumer.count - 5) == [10] * 5, "the window of a fast loop opens late"
+    series = consumer.series()
+    assert series.first_step + len(series.start_ns) == consumer.count
     assert not Limits().is_too_early(5, UNPROFILED_SECONDS.value) and Limits().is_too_early(10**6, 1.9)
     assert not Limits(steps=5).is_too_early(5, 0.0) and not Limits(seconds=1).is_too_early(5, 1.0)

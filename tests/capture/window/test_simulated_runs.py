@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from advisor.capture.instrument.consumers import Tracks
+from advisor.capture.instrument.consumers import Consumers
 from advisor.capture.stop_script import StopScript
 from advisor.capture.window import monitor as monitor_module
 from advisor.model.recording import Window
@@ -41,16 +41,16 @@ def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[Costs]
 
     def watch(costs: Costs) -> Watched:
         now = start = 10**18
-        simulation, tracks = Simulation(costs), Tracks()
-        track = tracks.at("loop", None, None)
+        simulation, consumers = Simulation(costs), Consumers()
+        consumer = consumers.at("loop", None, None)
         monkeypatch.setattr("time.time_ns", lambda: now)
         monkeypatch.setattr(monitor_module, "schedulable_cores", lambda: costs.cores)
-        monitor = quiet_monitor(tmp_path, tracks)
-        monitor.boundary(track)
+        monitor = quiet_monitor(tmp_path, consumers)
+        monitor.boundary(consumer)
         with pytest.raises(StopScript):
             for end_us in simulation.steps():
                 now = start + round(end_us * 1_000)
-                monitor.boundary(track)
+                monitor.boundary(consumer)
         assert monitor.capture is not None
         window = monitor.capture.window
         unprofiled_us = (window.plain_end_ns - window.plain_start_ns) / 1e3

@@ -61,13 +61,13 @@ def test_dataset_made_again_has_the_same_elements(tf):
 
 
 def test_what_cannot_be_made_again_is_named_and_what_stands_behind_it_is_not_lost(tf):
-    found = {name: made_again(dataset) for name, dataset in cases(tf)}
-    assert found["padded"].opaque == ["PaddedBatchDataset"]
-    assert found["parallel interleave"].opaque == ["ParallelInterleaveDataset"]
-    assert [call.method for call in found["padded"].recorder.calls()] == ["PaddedBatchDataset", "map"]
-    assert [call.method for call in found["generator"].recorder.calls()] == ["from_generator", "batch"]
-    assert [call.method for call in found["chain"].recorder.calls()] == ["range", "map", "filter", "batch", "prefetch"]
-    assert found["chain"].opaque == []
+    made = {name: made_again(dataset) for name, dataset in cases(tf)}
+    assert made["padded"].opaque == ["PaddedBatchDataset"]
+    assert made["parallel interleave"].opaque == ["ParallelInterleaveDataset"]
+    assert [call.method for call in made["padded"].recorder.calls()] == ["PaddedBatchDataset", "map"]
+    assert [call.method for call in made["generator"].recorder.calls()] == ["from_generator", "batch"]
+    assert [call.method for call in made["chain"].recorder.calls()] == ["range", "map", "filter", "batch", "prefetch"]
+    assert made["chain"].opaque == []
 
 
 def test_public_api_and_the_users_dataset_are_left_as_they_were(tf):

@@ -54,6 +54,7 @@ from advisor.prove.trial.messages import (
 from advisor.prove.trial.text_messages import (
     CachesRead,
     DatasetFacts,
+    DatasetTurnTaken,
     Describe,
     Described,
     ElementsWritten,
@@ -64,8 +65,7 @@ from advisor.prove.trial.text_messages import (
     ReadCaches,
     Sample,
     Sampled,
-    TakeTurn,
-    TurnTaken,
+    TakeDatasetTurn,
     WriteElements,
 )
 from advisor.prove.trial.trial_result import FASTER, Trial
@@ -99,7 +99,7 @@ REQUESTS = (
     ReadCaches(),
     WriteElements(Path("/tmp/answer2.npz"), "twin", 3, 1, 1000),
     Prepare(),
-    TakeTurn(),
+    TakeDatasetTurn(),
 )
 REPLIES = (
     Progress("warming up", 3, 10),
@@ -113,7 +113,7 @@ REPLIES = (
     CachesRead((True, False, None)),
     ElementsWritten(True),
     Prepared(None),
-    TurnTaken(12, 0.6),
+    DatasetTurnTaken(12, 0.6),
     Failed("The pipeline has no elements."),
     Ended(ScriptExit("failed", 1, "ValueError: no")),
 )

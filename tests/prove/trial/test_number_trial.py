@@ -24,10 +24,10 @@ def compared(is_material):
         return filled.prefetch(edits[0].arguments[0][1] if is_material else 1)
 
     phases = []
-    found = compare_numbers(
+    comparison = compare_numbers(
         dataset_of, TUNED, FIXED, 0.01, 60.0, lambda phase, done, total: phases.append((phase, done))
     )
-    return found, phases
+    return comparison, phases
 
 
 @pytest.mark.long
@@ -36,16 +36,16 @@ def compared(is_material):
 def test_speed_is_measured_only_where_much_memory_is_saved(is_material):
     """In a process of its own: memory that other tests have freed would be used again, so that the process does not grow."""
     with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-        found, phases = pool.submit(compared, is_material).result()
-    assert found.is_material is is_material
+        comparison, phases = pool.submit(compared, is_material).result()
+    assert comparison.is_material is is_material
     assert (("measuring", 6) in phases) is is_material
-    assert found.peak_bytes > 100 * MIB
+    assert comparison.peak_bytes > 100 * MIB
     if not is_material:
-        assert found.speed is None
-        assert abs(found.autotune_bytes - found.fixed_bytes) < 64 * MIB
+        assert comparison.speed is None
+        assert abs(comparison.autotune_bytes - comparison.fixed_bytes) < 64 * MIB
         return
-    assert 120 * MIB < found.autotune_bytes - found.fixed_bytes < 400 * MIB
-    assert 0.7 < found.speed.value < 1.4  # both wait for the same steps
+    assert 120 * MIB < comparison.autotune_bytes - comparison.fixed_bytes < 400 * MIB
+    assert 0.7 < comparison.speed.value < 1.4  # both wait for the same steps
 
 
 @pytest.mark.long

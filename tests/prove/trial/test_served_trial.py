@@ -97,19 +97,19 @@ def test_the_same_elements_come_from_all_workers(recorded: Recorded, service: An
     service.start_worker()
     service.start_worker()
     tried = read(recorded, slow(120, 10), service, tmp_path)
-    found = tried.measurement
-    assert found.measurement.is_same is True, found.measurement.comparison
-    assert (found.measurement.local_elements, found.measurement.service_elements) == (120, 120)
-    assert (found.workers, found.lost, tried.notes) == (2, (), ())
-    assert found.delivered_per_s is not None and found.client_cpu_s is not None
-    assert found.delivered_per_s > found.measurement.local_elements_per_s  # two workers wait at the same time
+    served = tried.measurement
+    assert served.measurement.is_same is True, served.measurement.comparison
+    assert (served.measurement.local_elements, served.measurement.service_elements) == (120, 120)
+    assert (served.workers, served.lost, tried.notes) == (2, (), ())
+    assert served.delivered_per_s is not None and served.client_cpu_s is not None
+    assert served.delivered_per_s > served.measurement.local_elements_per_s  # two workers wait at the same time
 
 
 def test_without_sharding_every_worker_sends_everything(recorded: Recorded, service: Any, tmp_path: Path) -> None:
     service.start_worker()
     service.start_worker()
-    found = read(recorded, slow(60, 1), service, tmp_path, OFF).measurement
-    assert found.measurement.is_same is True and found.measurement.service_elements == 120
+    served = read(recorded, slow(60, 1), service, tmp_path, OFF).measurement
+    assert served.measurement.is_same is True and served.measurement.service_elements == 120
 
 
 def test_python_code_is_refused(recorded: Recorded, service: Any, tmp_path: Path) -> None:
@@ -117,8 +117,8 @@ def test_python_code_is_refused(recorded: Recorded, service: Any, tmp_path: Path
 
     service.start_worker()
     dataset = tf.data.Dataset.range(40).map(lambda x: tf.numpy_function(lambda y: y + 1, [x], tf.int64)).batch(4)
-    found = read(recorded, dataset, service, tmp_path).measurement.measurement
-    assert found.objection is not None and found.objection.cause == PYTHON
+    served = read(recorded, dataset, service, tmp_path).measurement.measurement
+    assert served.objection is not None and served.objection.cause == PYTHON
 
 
 @pytest.mark.slow
@@ -134,12 +134,12 @@ def test_a_worker_that_is_killed_in_the_middle(
         time.sleep(0.3)  # just after a batch was sent, a worker may hold no element at all
         end(service.workers[0])
 
-    found = read(recorded, slow(400, 20, batch=40), service, tmp_path, during_the_pass=kill_one).measurement
-    assert found.workers == 2 and len(found.lost) == 1
-    compared = found.measurement
+    served = read(recorded, slow(400, 20, batch=40), service, tmp_path, during_the_pass=kill_one).measurement
+    assert served.workers == 2 and len(served.lost) == 1
+    compared = served.measurement
     assert compared.is_same is None and compared.objection is None
     assert 0 < compared.service_elements < 400, compared.comparison
-    assert found.lost[0] in compared.comparison
+    assert served.lost[0] in compared.comparison
     assert f"{compared.service_elements} of 400 elements" in compared.comparison, compared.comparison
 
 
@@ -156,9 +156,9 @@ def test_a_dispatcher_that_is_restarted_continues_with_its_journal(
         end(service.dispatcher)
         service.start_dispatcher()
 
-    found = read(recorded, slow(400, 20), service, tmp_path, during_the_pass=restart).measurement
-    assert found.measurement.is_same is True, found.measurement.comparison
-    assert found.measurement.service_elements == 400 and found.lost == ()
+    served = read(recorded, slow(400, 20), service, tmp_path, during_the_pass=restart).measurement
+    assert served.measurement.is_same is True, served.measurement.comparison
+    assert served.measurement.service_elements == 400 and served.lost == ()
 
 
 @pytest.mark.slow
@@ -167,9 +167,9 @@ def test_a_dispatcher_that_ends_for_good(recorded: Recorded, service: Any, tmp_p
 
     service.start_worker()
     dataset = slow(400, 20)
-    found = read(recorded, dataset, service, tmp_path, during_the_pass=lambda: end(service.dispatcher)).measurement
-    assert found.measurement.is_same is None
-    assert "the dispatcher no longer answers" in found.measurement.comparison
+    served = read(recorded, dataset, service, tmp_path, during_the_pass=lambda: end(service.dispatcher)).measurement
+    assert served.measurement.is_same is None
+    assert "the dispatcher no longer answers" in served.measurement.comparison
 
 
 def test_without_workers_it_is_said_after_a_bounded_time(service: Any) -> None:

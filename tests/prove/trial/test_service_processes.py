@@ -59,7 +59,7 @@ def test_a_dataset_goes_through_two_workers_and_all_processes_end(tmp_path: Path
         processes.start_dispatcher()
         processes.start_worker()
         processes.start_worker()
-        pids = [each.pid for each in processes._processes]
+        pids = [process.pid for process in processes._processes]
         distribute = tf.data.experimental.service.distribute("distributed_epoch", processes.address)
         elements = [int(x) for x in tf.data.Dataset.range(100).map(lambda x: x * 2).apply(distribute)]
         assert sorted(elements) == list(range(0, 200, 2))
@@ -72,7 +72,7 @@ def test_a_server_that_cannot_start_is_reported_and_ended(tmp_path: Path) -> Non
     with ServiceProcesses("raise SystemExit('no such port')", tmp_path, lambda: None) as processes:
         with pytest.raises(AdvisorError, match=r"dispatcher of tf.data service did not start.*no such port"):
             processes.start_dispatcher()
-        pids = [each.pid for each in processes._processes]
+        pids = [process.pid for process in processes._processes]
     assert wait_until_ended(pids, 1.0) == []
 
 

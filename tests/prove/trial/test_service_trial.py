@@ -51,40 +51,40 @@ def test_a_pipeline_that_moves(recorded: Recorded, tmp_path: Path) -> None:
         tf.lookup.KeyValueTensorInitializer(tf.range(8, dtype=tf.int64), tf.range(8, dtype=tf.int64) * 10), -1
     )
     dataset = tf.data.Dataset.range(200).shuffle(50).map(lambda x: (x, table.lookup(x % 8))).batch(16).repeat()
-    found = measured(recorded, dataset, tmp_path)
-    assert found.objection is None
-    assert found.is_same is True, found.comparison
-    assert (found.local_elements, found.service_elements, found.compared_workers) == (200, 200, 2)
-    assert [rate.compression for rate in found.rates] == ["AUTO", "none"]
-    assert all(rate.elements_per_core_s > 0 and rate.client_cpu_s > 0 for rate in found.rates)
-    assert found.element_bytes == pytest.approx(16 * 16, rel=0.1)
-    assert found.local_cpu_s > 0 and found.end_delay_s is not None
+    measurement = measured(recorded, dataset, tmp_path)
+    assert measurement.objection is None
+    assert measurement.is_same is True, measurement.comparison
+    assert (measurement.local_elements, measurement.service_elements, measurement.compared_workers) == (200, 200, 2)
+    assert [rate.compression for rate in measurement.rates] == ["AUTO", "none"]
+    assert all(rate.elements_per_core_s > 0 and rate.client_cpu_s > 0 for rate in measurement.rates)
+    assert measurement.element_bytes == pytest.approx(16 * 16, rel=0.1)
+    assert measurement.local_cpu_s > 0 and measurement.end_delay_s is not None
 
 
 def test_python_code_is_refused_by_worker_processes(recorded: Recorded, tmp_path: Path) -> None:
     import tensorflow as tf
 
     dataset = tf.data.Dataset.range(40).map(lambda x: tf.numpy_function(lambda y: y + 1, [x], tf.int64)).batch(4)
-    found = measured(recorded, dataset, tmp_path)
-    assert found.objection is not None
-    assert found.objection.cause == PYTHON
-    assert not found.rates
+    measurement = measured(recorded, dataset, tmp_path)
+    assert measurement.objection is not None
+    assert measurement.objection.cause == PYTHON
+    assert not measurement.rates
 
 
 def test_a_take_counts_on_every_worker(recorded: Recorded, tmp_path: Path) -> None:
     import tensorflow as tf
 
-    found = measured(recorded, tf.data.Dataset.range(100).take(5).batch(1), tmp_path)
-    assert found.is_same is False
-    assert "instead of 5" in found.comparison
+    measurement = measured(recorded, tf.data.Dataset.range(100).take(5).batch(1), tmp_path)
+    assert measurement.is_same is False
+    assert "instead of 5" in measurement.comparison
 
 
 def test_without_sharding_every_worker_sends_everything(recorded: Recorded, tmp_path: Path) -> None:
     import tensorflow as tf
 
-    found = measured(recorded, tf.data.Dataset.range(60).batch(4), tmp_path, OFF)
-    assert found.is_same is True, found.comparison
-    assert (found.local_elements, found.service_elements) == (60, 120)
+    measurement = measured(recorded, tf.data.Dataset.range(60).batch(4), tmp_path, OFF)
+    assert measurement.is_same is True, measurement.comparison
+    assert (measurement.local_elements, measurement.service_elements) == (60, 120)
 
 
 @pytest.mark.slow
@@ -99,12 +99,12 @@ def test_a_sequential_interleave_behind_a_shuffle_reads_everything_on_every_work
 
     dataset = tf.data.Dataset.range(4).shuffle(4).interleave(inner, cycle_length=2).batch(4)
     (tmp_path / "before").mkdir()
-    found = measured(recorded, dataset, tmp_path / "before")
-    assert found.is_same is False and found.service_elements == 160
+    measurement = measured(recorded, dataset, tmp_path / "before")
+    assert measurement.is_same is False and measurement.service_elements == 160
     parallel = SetArgument(recorded.call("interleave").id, "num_parallel_calls", Code("tf.data.AUTOTUNE"))
     (tmp_path / "after").mkdir()
-    found = measured(recorded, dataset, tmp_path / "after", edits=(parallel,))
-    assert found.is_same is True, found.comparison
+    measurement = measured(recorded, dataset, tmp_path / "after", edits=(parallel,))
+    assert measurement.is_same is True, measurement.comparison
 
 
 @pytest.mark.parametrize("method", ["padded_batch", "bucket_by_sequence_length"])
@@ -117,25 +117,31 @@ def test_elements_are_compared_before_they_are_padded(method: str, recorded: Rec
         dataset = dataset.padded_batch(16)
     else:
         dataset = dataset.bucket_by_sequence_length(lambda x: tf.shape(x)[0], [3, 5], [16, 16, 16])
-    found = measured(recorded, dataset, tmp_path)
-    assert (found.objection, found.is_same, found.local_elements) == (None, True, 200), found.comparison
+    measurement = measured(recorded, dataset, tmp_path)
+    assert (measurement.objection, measurement.is_same, measurement.local_elements) == (None, True, 200), (
+        measurement.comparison
+    )
 
 
 def test_what_is_made_of_padded_batches_is_not_compared(recorded: Recorded, tmp_path: Path) -> None:
     import tensorflow as tf
 
     dataset = tf.data.Dataset.range(200).map(lambda x: tf.fill([x % 7 + 1], x)).padded_batch(16).map(lambda x: x * 2)
-    found = measured(recorded, dataset, tmp_path)
-    assert (found.objection, found.is_same) == (None, None)
-    assert "padded_batch" in found.comparison and found.comparison.endswith("the elements were not compared.")
+    measurement = measured(recorded, dataset, tmp_path)
+    assert (measurement.objection, measurement.is_same) == (None, None)
+    assert "padded_batch" in measurement.comparison and measurement.comparison.endswith(
+        "the elements were not compared."
+    )
 
 
 def test_batches_of_endless_data_are_never_incomplete(recorded: Recorded, tmp_path: Path) -> None:
     import tensorflow as tf
 
     dataset = tf.data.Dataset.range(200).repeat().map(lambda x: x * 2).batch(16, drop_remainder=True)
-    found = measured(recorded, dataset, tmp_path)
-    assert (found.objection, found.is_same, found.local_elements) == (None, True, 200), found.comparison
+    measurement = measured(recorded, dataset, tmp_path)
+    assert (measurement.objection, measurement.is_same, measurement.local_elements) == (None, True, 200), (
+        measurement.comparison
+    )
 
 
 @pytest.mark.slow
@@ -212,8 +218,10 @@ def test_repeated_data_make_whole_batches_on_every_worker(recorded: Recorded, tm
 
     dataset = tf.data.Dataset.range(96).map(lambda x: x * 2).batch(8, drop_remainder=True)
     kept = SetArgument(recorded.call("batch").id, "drop_remainder", False)
-    found = measured(recorded, dataset, tmp_path, edits=(kept,))
-    assert (found.objection, found.is_same, found.local_elements) == (None, True, 96), found.comparison
+    measurement = measured(recorded, dataset, tmp_path, edits=(kept,))
+    assert (measurement.objection, measurement.is_same, measurement.local_elements) == (None, True, 96), (
+        measurement.comparison
+    )
 
 
 def test_elements_that_are_sent_in_batches_are_compared_one_by_one(recorded: Recorded, tmp_path: Path) -> None:
@@ -221,7 +229,7 @@ def test_elements_that_are_sent_in_batches_are_compared_one_by_one(recorded: Rec
 
     dataset = tf.data.Dataset.range(100).map(lambda x: (x, tf.fill([64], x)))
     together = InsertAfter(recorded.call("map").id, "batch", (("", 8),))
-    found = measured(recorded, dataset, tmp_path, edits=(together,))
-    assert (found.objection, found.is_same) == (None, True), found.comparison
-    assert (found.local_elements, found.service_elements) == (100, 100)
-    assert found.element_bytes == pytest.approx(8 * 65 * 8, rel=0.1)
+    measurement = measured(recorded, dataset, tmp_path, edits=(together,))
+    assert (measurement.objection, measurement.is_same) == (None, True), measurement.comparison
+    assert (measurement.local_elements, measurement.service_elements) == (100, 100)
+    assert measurement.element_bytes == pytest.approx(8 * 65 * 8, rel=0.1)

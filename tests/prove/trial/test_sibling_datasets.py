@@ -51,9 +51,9 @@ def test_only_datasets_of_the_edited_text_are_siblings(recorded: Recorded) -> No
     training.take(1)  # a look at one batch is no other dataset
     calls = {call.id: call for call in recorded.recorder.calls()}
     edits = spread((InsertAfter(recorded.call("map", 0).id, "cache"),), calls)
-    (found,) = sibling_datasets(recorded.recorder, call_id_of(training) or "", edits)
-    assert found.call_id == call_id_of(validation)
-    assert [edit.call_id for edit in found.edits] == [recorded.call("map", 1).id]
+    (sibling,) = sibling_datasets(recorded.recorder, call_id_of(training) or "", edits)
+    assert sibling.call_id == call_id_of(validation)
+    assert [edit.call_id for edit in sibling.edits] == [recorded.call("map", 1).id]
     assert sibling_datasets(recorded.recorder, call_id_of(other) or "", ()) == []
 
 

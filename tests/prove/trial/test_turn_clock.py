@@ -29,9 +29,9 @@ def taken(
 
 
 def test_the_first_part_of_a_turn_is_dropped() -> None:
-    found = taken(TakeTurn(1.0, None), lambda number: 100 if number < 5 else 10)
-    assert (found.dropped_steps, found.dropped_ns) == (5, 500 * MS)
-    assert (found.steps, found.total_ns, found.wait_ns) == (100, 1000 * MS, 500 * MS)
+    turn = taken(TakeTurn(1.0, None), lambda number: 100 if number < 5 else 10)
+    assert (turn.dropped_steps, turn.dropped_ns) == (5, 500 * MS)
+    assert (turn.steps, turn.total_ns, turn.wait_ns) == (100, 1000 * MS, 500 * MS)
 
 
 @pytest.mark.parametrize(("duration_ms", "dropped"), [(10, 50), (300, 5), (6000, 1)])
@@ -44,12 +44,12 @@ def test_at_least_five_steps_and_half_a_second_are_dropped_unless_that_takes_lon
 def test_steps_are_dropped_until_the_buffer_is_as_full_as_before() -> None:
     """Elements whose reads ended during the stop make it fuller."""
     usual = UsualLevels(0, 2, 1)
-    found = taken(TakeTurn(1.0, None), lambda number: 10, usual, lambda number: Level(4 if number < 120 else 2, 4))
-    assert found.dropped_steps == 121
+    turn = taken(TakeTurn(1.0, None), lambda number: 10, usual, lambda number: Level(4 if number < 120 else 2, 4))
+    assert turn.dropped_steps == 121
     never = taken(TakeTurn(1.0, None), lambda number: 10, usual, lambda number: Level(4, 4))
     assert never.dropped_ns == 5000 * MS
-    assert found.buffer is not None
-    assert (found.buffer.stopped, found.buffer.resumed, found.buffer.low, found.buffer.high) == (1, 4, 2, 3)
+    assert turn.buffer is not None
+    assert (turn.buffer.stopped, turn.buffer.resumed, turn.buffer.low, turn.buffer.high) == (1, 4, 2, 3)
 
 
 def test_a_turn_ends_after_its_steps_or_its_time_but_has_three_steps() -> None:
@@ -59,5 +59,5 @@ def test_a_turn_ends_after_its_steps_or_its_time_but_has_three_steps() -> None:
 
 
 def test_both_halves_are_reported() -> None:
-    found = taken(TakeTurn(60.0, 20), lambda number: 10 if number < 60 else 30)
-    assert found.halves_ns == (10 * MS, 30 * MS)
+    turn = taken(TakeTurn(60.0, 20), lambda number: 10 if number < 60 else 30)
+    assert turn.halves_ns == (10 * MS, 30 * MS)

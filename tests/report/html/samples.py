@@ -48,7 +48,7 @@ def proved() -> dict[str, Any]:
 
 def hostile(report: dict[str, Any] | None = None) -> dict[str, Any]:
     """A report in which every free text ends with markup, quotes and control characters, and one is a megabyte long."""
-    found = report or json.loads(report_to_bytes(evil(slow_report())))
+    report_json = report or json.loads(report_to_bytes(evil(slow_report())))
     kept = {"level", "limit", "resource", "id", "parent_id", "iterator_id", "classic_iterator_id", "safety", "unit", "verdict",
             "side", "kinds", "safety_claimed", "safety_seen", "inputs", "nested_in", "made_by"}  # fmt: skip
 
@@ -61,7 +61,7 @@ def hostile(report: dict[str, Any] | None = None) -> dict[str, Any]:
             return [spoiled(inner, key) for inner in value]
         return value
 
-    result: dict[str, Any] = spoiled(found)
+    result: dict[str, Any] = spoiled(report_json)
     result["target"] = "m" * 1_000_000 + MARKUP
     result["warnings"] = ["w" * 1_000_000]
     return result
