@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from advisor.graph.analysis import id_after
-from advisor.graph.verdict import MODERATE_WAIT_SHARE
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.hosts.differences import difference_sentences
 from advisor.hosts.merged_hosts import MergedHosts, Row, slowest_pipeline, summarize
@@ -21,6 +20,7 @@ from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.robust import DEVIATIONS, median_and_deviation
 from advisor.model.run_hosts import HostComparison, HostSummary
 from advisor.model.units import format_ns
+from advisor.model.wait_shares import MODERATE_WAIT_SHARE
 
 SAME_STEP = 0.05
 """Hosts step together if their median steps differ by no more than this share, 0 to 1. Chosen, not measured."""
