@@ -365,7 +365,7 @@ def _function_for(target: object) -> tuple[Callable[..., Report], str]:
     if isinstance(target, str | Path):
         is_saved_run = Request(path=_located(target)).is_saved_run
         return (analyze_run, "a saved run") if is_saved_run else (analyze_script, "a script")
-    from advisor.workflows.optimize import is_dataset
+    from advisor.capture.instrument.dataset_ids import is_dataset
 
     if is_dataset(target):
         return analyze_dataset, "a dataset"

@@ -25,7 +25,7 @@ import click
 
 from advisor.model.errors import AdvisorError
 from advisor.model.termination import Terminated, raising_when_terminated
-from advisor.model.text import printable
+from advisor.model.text import one_line, printable
 from advisor.model.version import __version__
 
 COMMANDS = (
@@ -131,7 +131,7 @@ def advisor() -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    line = printable(" ".join(message.split()))
+    line = printable(one_line(message))
     if len(line) > MAX_MESSAGE:  # an error may quote a line of a generated file
         line = f"{line[:MAX_MESSAGE]}... ({len(line) - MAX_MESSAGE:,} more characters)"
     with contextlib.suppress(OSError):

@@ -26,6 +26,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 import sample_data
 import tensorflow as tf
 
+from advisor.capture.cost_measurement import matmuls
+
 TEXT = "Lorem ipsum, dolor sit amet; consectetur (adipiscing) elit, sed do " * 3
 BATCH = 8
 """Small enough that a batch of photographs takes only a few milliseconds."""
@@ -42,18 +44,6 @@ def words(x: Any) -> Any:
     return tf.size(tf.strings.split(tf.strings.regex_replace(text, "[^a-z0-9_]+", " ")))
 
 
-def matmuls(count: int) -> Callable[[Any], Any]:
-    """A function that computes `count` products of small matrices in sequence."""
-
-    def function(x: Any) -> Any:
-        y = tf.cast(x % 7, tf.float32) + tf.zeros((64, 64))
-        for _ in range(count):
-            y = tf.matmul(y, y) * 1e-3
-        return tf.reduce_sum(y)
-
-    return function
-
-
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -68,7 +58,7 @@ def main() -> None:
 
     print("| map | one thread | two | AUTOTUNE | CPU on one | on two | efficiency of two |")
     print("|---|---|---|---|---|---|---|")
-    cases = {"add": add, "words": words, "2 matmuls": matmuls(2), "8 matmuls": matmuls(8), "40 matmuls": matmuls(40)}
+    cases = {"add": add, "words": words, **{f"{count} matmuls": matmuls(tf, count) for count in (2, 8, 40)}}
     for name, function in {**cases, "photo": photo}.items():
         seen: dict[int | None, list[tuple[float, float]]] = {None: [], 2: [], tf.data.AUTOTUNE: []}
         for _ in range(options.turns):

@@ -93,7 +93,7 @@ def _handoff_ns(tf: Any) -> float:  # noqa: ANN401
         one, two = (
             _turns_ns(
                 tf.data.Dataset.range(1 << 40)
-                .map(_matmuls(tf, count), num_parallel_calls=threads)
+                .map(matmuls(tf, count), num_parallel_calls=threads)
                 .batch(COST_BATCH.value)
                 .with_options(_as_written(tf))
             )
@@ -104,7 +104,9 @@ def _handoff_ns(tf: Any) -> float:  # noqa: ANN401
     return sum(losses) / len(losses)
 
 
-def _matmuls(tf: Any, count: int) -> Callable[[Any], Any]:  # noqa: ANN401
+def matmuls(tf: Any, count: int) -> Callable[[Any], Any]:  # noqa: ANN401
+    """Return a function of a number that computes `count` products of small matrices in sequence."""
+
     def function(x: Any) -> Any:  # noqa: ANN401
         y = tf.cast(x % 7, tf.float32) + tf.zeros((64, 64))
         for _ in range(count):

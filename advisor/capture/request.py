@@ -5,6 +5,7 @@ In: nothing.  Out: `CaptureRequest`, sent to the child process in a `SessionRequ
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,6 +109,19 @@ class Progress(msgspec.Struct, frozen=True, tag=True):
     text: str = ""
     left_s: float | None = None
     """Estimated seconds until there may be a result; None if unknown."""
+
+
+def labelled(
+    on_progress: Callable[[Progress], None], label: str, left_s: Callable[[], float | None] = lambda: None
+) -> Callable[[Progress], None]:
+    """Return a receiver of progress messages that passes them on with another text.
+
+    Args:
+        on_progress: Where it passes them on to.
+        label: The text.
+        left_s: Returns the estimated seconds until there may be a result.
+    """
+    return lambda progress: on_progress(msgspec.structs.replace(progress, text=label, left_s=left_s()))
 
 
 def files_sentence(is_in_place: bool) -> str:

@@ -73,7 +73,7 @@ def read_base(revision: str, folder: Path, script: Path | None = None, option: s
         if old_mode in _REGULAR and (new_mode in _REGULAR or not new_mode.strip("0")):
             text = git_output(top, "cat-file", "blob", blob)
             is_there = bool(new_mode.strip("0"))
-            files[path] = (_read(path) if is_there else b"", text)
+            files[path] = (read_file(path) if is_there else b"", text)
             if not is_there:
                 only_in_base.append(path)
         elif new_mode in _REGULAR:
@@ -103,7 +103,12 @@ def _contains(top: Path, commit: str, script: Path) -> bool:
     return bool(git_output(top, "ls-tree", "--name-only", "-z", commit, "--", str(path.relative_to(top))))
 
 
-def _read(path: Path) -> bytes:
+def read_file(path: Path) -> bytes:
+    """Read a file.
+
+    Raises:
+        AdvisorError: It cannot be read, or is not a regular file.
+    """
     try:
         return read_regular(path)
     except OSError as error:

@@ -14,9 +14,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from advisor.gate.base_revision import read_base
+from advisor.gate.base_revision import read_base, read_file
 from advisor.model.errors import AdvisorError
-from advisor.model.regular_files import read_regular
 from advisor.prove.source_overlays import Files
 from advisor.rewrite.project import project_root
 from advisor.sandbox.temporary import temporary_folder
@@ -50,7 +49,7 @@ def read_other(script: Path, other: Path) -> ChangedTexts:
     """
     if script.is_dir():
         raise AdvisorError(f"--with needs the path of a script, and {script} is a folder.")
-    return _checked(ChangedTexts(f"--with {other}", {script.resolve(): (_read(script), _read(other))}))
+    return _checked(ChangedTexts(f"--with {other}", {script.resolve(): (read_file(script), read_file(other))}))
 
 
 def read_revision(script: Path | None, revision: str) -> ChangedTexts:
@@ -81,7 +80,7 @@ def read_patch(script: Path | None, patch: Path) -> ChangedTexts:
     Raises:
         AdvisorError: The patch cannot be read or does not apply, or changes files that cannot be replaced.
     """
-    data = sys.stdin.buffer.read() if patch == _STDIN else _read(patch)
+    data = sys.stdin.buffer.read() if patch == _STDIN else read_file(patch)
     if not data.strip():
         raise AdvisorError(f"--patch {patch} is empty.")
     folder = Path.cwd() if script is None else script.resolve().parent
@@ -112,7 +111,7 @@ def _applied(data: bytes, root: Path, strip: str, copies: Path, label: str) -> C
     before: dict[Path, bytes] = {}
     for path in paths:
         if path.exists():
-            before[path] = _read(path)
+            before[path] = read_file(path)
             copy = copies / path.relative_to(root)
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(before[path])
@@ -173,10 +172,3 @@ def _checked(texts: ChangedTexts) -> ChangedTexts:
         except (SyntaxError, ValueError) as error:
             raise AdvisorError(f"{texts.label}: the changed {path.name} is not valid Python ({error}).") from None
     return ChangedTexts(texts.label, files, texts.only_with_change, texts.notes)
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return read_regular(path)
-    except OSError as error:
-        raise AdvisorError(f"{path} cannot be read: {error.strerror or error}.") from None

@@ -66,7 +66,7 @@ def aggregate(values: Sequence[float], aggregation: str) -> float:
 
 def _absolute(budget: Budget, limit: float, measured: Measured) -> BudgetOutcome:
     unit, name = UNITS[budget.quantity], NAMES[budget.quantity]
-    allowed = value_text(limit, unit)
+    allowed = units.format_value(limit, unit)
     values = _values(budget.quantity, measured)
     if not values:
         sentence = f"{name} was not measured: {_why_not_measured(budget.quantity)}."
@@ -75,7 +75,9 @@ def _absolute(budget: Budget, limit: float, measured: Measured) -> BudgetOutcome
     value = float(measured.num_new) if budget.quantity == FINDINGS else aggregate(values, budget.aggregation)
     is_kept = value <= limit
     relation = "within" if is_kept else "above"
-    sentence = f"{name}: {value_text(value, unit)}, {relation} the limit of {allowed}{_of_runs(budget, values)}."
+    sentence = (
+        f"{name}: {units.format_value(value, unit)}, {relation} the limit of {allowed}{_of_runs(budget, values)}."
+    )
     return BudgetOutcome(
         budget,
         limit,
@@ -103,7 +105,7 @@ def _relative(budget: Budget, limit: float, base: BaseComparison | None) -> Budg
         return BudgetOutcome(budget, limit, "ratio", UNCLEAR, _WARN, sentence)
     result = _side(ratio, limit)
     severity = {PASSED: _OK, FAILED: budget.level, UNCLEAR: _WARN}[result]
-    sentence = f"{name}: {ratio_text(ratio)} that of {base.revision}, {_relation(result, allowed)}."
+    sentence = f"{name}: {units.format_interval(ratio)} that of {base.revision}, {_relation(result, allowed)}."
     return BudgetOutcome(budget, limit, "ratio", result, severity, sentence, value=ratio.value, interval=ratio)
 
 
@@ -111,7 +113,7 @@ def _of_loop(budget: Budget, limit: float, base: BaseComparison, loop: LoopRatio
     """Compare another loop with the limit. Only what is above it counts: the runs end when the training loop is clear."""
     result = _side(loop.step_ratio, limit)
     sentence = (
-        f"{NAMES[STEP_TIME]} of {loop.name}: {ratio_text(loop.step_ratio)} that of {base.revision}, "
+        f"{NAMES[STEP_TIME]} of {loop.name}: {units.format_interval(loop.step_ratio)} that of {base.revision}, "
         f"{_relation(result, units.format_ratio(limit))}."
     )
     severity = budget.level if result == FAILED else _OK
@@ -131,16 +133,6 @@ def _relation(result: str, allowed: str) -> str:
         FAILED: f"above the limit of {allowed}",
         UNCLEAR: f"which does not tell whether it is within the limit of {allowed}",
     }[result]
-
-
-def value_text(value: float, unit: str) -> str:
-    """Format a value or a limit of a budget."""
-    return units.format_count(value) if unit == "findings" else units.format_value(value, unit)
-
-
-def ratio_text(ratio: Interval) -> str:
-    """Format a ratio with its interval."""
-    return units.format_range(ratio.value, ratio.low, ratio.high)
 
 
 def _values(quantity: str, measured: Measured) -> list[float]:

@@ -27,11 +27,8 @@ from advisor.model.outcome import Interval
 from advisor.model.pipeline import BufferReadings, GapReadings, Pipeline, StepStats, Verdict
 from advisor.model.recording import Recording
 from advisor.model.units import format_count, format_ns, format_rate, format_ratio, format_share
+from advisor.model.wait_shares import HIGH_WAIT_SHARE, MODERATE_WAIT_SHARE
 
-MODERATE_WAIT_SHARE = 0.05
-"""Share of step time spent waiting for input from which a run is input-bound. Source: XProf's thresholds."""
-HIGH_WAIT_SHARE = 0.20
-"""Share from which it is highly input-bound. Source: XProf's thresholds."""
 LIMITS = {"node": "pipeline", "cpu": "cpu", "gil": "gil", "disk": "disk"}
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from advisor.host import worker_side
-from advisor.model.text import message_of
+from advisor.model.text import reason_of
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -107,7 +107,7 @@ class _Pool:
         try:
             self._executor = self._make_executor(on_interrupt)
         except Exception as error:
-            raise WorkerNotStarted(_reason(error)) from None
+            raise WorkerNotStarted(reason_of(error)) from None
 
     @property
     def exit_code(self) -> int | None:
@@ -145,7 +145,7 @@ class _Pool:
             except (BrokenProcessPool, ShutdownExecutorError):
                 raise
             except Exception as error:
-                raise WorkerNotStarted(_reason(error)) from None
+                raise WorkerNotStarted(reason_of(error)) from None
             # loky keeps the worker's ends of its pipes open here, and would wait for the rest of what a dead worker began to send
             self._executor._call_queue._reader.close()
             self._executor._result_queue._writer.close()
@@ -255,8 +255,3 @@ def _close_at_exit(pool: _Pool) -> None:
 def _close_all() -> None:
     for pool in list(_POOLS):
         pool.close()
-
-
-def _reason(error: Exception) -> str:
-    text = error.strerror if isinstance(error, OSError) else None
-    return text or message_of(error) or type(error).__name__

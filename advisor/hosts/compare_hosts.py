@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from advisor.graph.analysis import id_after
-from advisor.graph.verdict import MODERATE_WAIT_SHARE
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.host.calibration.hosts import SAME_STEP
 from advisor.hosts.differences import difference_sentences
@@ -22,6 +21,7 @@ from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.robust import DEVIATIONS, median_and_deviation
 from advisor.model.run_hosts import HostComparison, HostSummary
 from advisor.model.units import format_ns
+from advisor.model.wait_shares import MODERATE_WAIT_SHARE
 
 MOST_DIFFERENCES = 10
 """Maximum number of sentences on differences between hosts."""

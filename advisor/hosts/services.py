@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from advisor.graph.verdict import MODERATE_WAIT_SHARE
 from advisor.host.calibration.hosts import BUSY_SHARE
 from advisor.hosts.differences import chain_of, from_sources, short_chain
 from advisor.model.catalog import FILE_SOURCES, base_type
 from advisor.model.pipeline import Iterator, Pipeline
 from advisor.model.run_hosts import CLIENT, STORAGE, TRAINER, WORKERS, ServiceBottleneck
 from advisor.model.units import format_rate, format_share
+from advisor.model.wait_shares import MODERATE_WAIT_SHARE
 from advisor.profile.profile_files import few
 
 _MOST = 0.5

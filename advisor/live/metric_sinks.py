@@ -12,7 +12,7 @@ from typing import Any
 from advisor.live.watched_run import Change
 from advisor.model.errors import AdvisorError
 from advisor.model.live import LiveConsumer, LiveSample, SlowPeriod
-from advisor.model.text import message_of
+from advisor.model.text import reason_of
 from advisor.model.units import NS_PER_S
 
 LOOPBACK = "127.0.0.1"
@@ -76,7 +76,7 @@ class PrometheusEndpoint:
         try:
             self._server, _ = client.start_http_server(port, addr=host, registry=registry)
         except (OSError, UnicodeError) as error:  # UnicodeError: the host is no name, such as `a..b`
-            reason = getattr(error, "strerror", None) or message_of(error)
+            reason = reason_of(error)
             raise AdvisorError(
                 f"{name} cannot listen on {host}:{port}: {reason}; name another port or address."
             ) from None
@@ -149,7 +149,7 @@ class TensorBoardScalars:
         try:
             self._writer = Writer(str(logdir))
         except Exception as error:  # TensorFlow's file system has errors of its own
-            reason = (getattr(error, "strerror", None) or message_of(error)).rstrip(".")
+            reason = reason_of(error)
             raise AdvisorError(f"{name} cannot write to {logdir}: {reason}; name another folder.") from None
 
     def write(self, sample: LiveSample, changes: Sequence[Change]) -> None:

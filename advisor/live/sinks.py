@@ -18,7 +18,7 @@ from typing import Protocol, runtime_checkable
 
 from advisor.live.watched_run import Change
 from advisor.model.live import LiveSample
-from advisor.model.text import message_of
+from advisor.model.text import reason_of
 
 MAX_WAITING = 120
 """Samples that wait for a slow sink; further ones are left out."""
@@ -74,14 +74,14 @@ class Sinks:
                 sink.write(sample, changes)
             except Exception as error:  # of a library, too: the script must go on
                 self._sinks.remove(sink)
-                self.warnings.append(f"{sink.name} was given up: {_reason(error)}.")
+                self.warnings.append(f"{sink.name} was given up: {reason_of(error)}.")
                 self._closed(sink)
 
     def _closed(self, sink: Sink) -> None:
         try:
             sink.close()
         except Exception as error:
-            self.warnings.append(f"{sink.name} was not closed properly: {_reason(error)}.")
+            self.warnings.append(f"{sink.name} was not closed properly: {reason_of(error)}.")
 
 
 class Background:
@@ -151,10 +151,6 @@ class Background:
                     while True:  # so that no thread waits for a place in the queue
                         self._waiting.get_nowait()
                 return
-
-
-def _reason(error: Exception) -> str:
-    return (getattr(error, "strerror", None) or message_of(error) or type(error).__name__).rstrip(".")
 
 
 __all__ = ["Background", "Sink", "Sinks"]

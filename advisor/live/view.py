@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from datetime import datetime
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -95,7 +94,7 @@ def describe_stretch(stretch: BottleneckStretch, run: WatchedRun, is_over: bool 
         is_over: Another bottleneck followed.
     """
     first, last = units.format_count(stretch.first_step), units.format_count(stretch.last_step)
-    began, latest = _clock(stretch.began_ns), _clock(stretch.latest_ns)
+    began, latest = units.format_clock(stretch.began_ns), units.format_clock(stretch.latest_ns)
     times = began if began == latest else f"{began} to {latest}"
     if stretch.last_step:
         since = f"In steps {first} to {last} ({times})" if is_over else f"Since step {first} ({began})"
@@ -148,7 +147,7 @@ def describe_period(period: SlowPeriod, run: WatchedRun) -> str:
     """Return a slow period as a sentence, with the steps between which it began."""
     began = (
         f"Between steps {units.format_count(period.after_step)} and {units.format_count(period.first_step)}"
-        f"{_of(period.consumer_id, run)} (epoch {period.pass_number}, {_clock(period.began_ns)})"
+        f"{_of(period.consumer_id, run)} (epoch {period.pass_number}, {units.format_clock(period.began_ns)})"
     )
     text = (
         f"{began}, a step became {units.format_ratio(period.slowdown)} as long: {units.format_ns(period.step_ns)} instead of "
@@ -226,13 +225,10 @@ def _of(consumer_id: str, run: WatchedRun) -> str:
     return f" of {_name(consumer)}" if consumer is not None and len(run.consumers) > 1 else ""
 
 
-def _clock(time_ns: int) -> str:
-    return datetime.fromtimestamp(time_ns / units.NS_PER_S).strftime("%H:%M:%S")
-
-
 def _current(stretch: BottleneckStretch, run: WatchedRun) -> str:
     """Return the latest bottleneck as a line of the live display."""
-    return f"bottleneck: {_bottleneck(stretch.finding)} (window at {_clock(stretch.latest_ns)}{_of(stretch.consumer_id, run)})"
+    latest = units.format_clock(stretch.latest_ns)
+    return f"bottleneck: {_bottleneck(stretch.finding)} (window at {latest}{_of(stretch.consumer_id, run)})"
 
 
 def _bottleneck(finding: WindowFinding) -> str:

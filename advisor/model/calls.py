@@ -33,6 +33,11 @@ class Site:
     end_column: int
 
 
+def line_note(site: Site | None) -> str:
+    """Return ` (line 12)` for the sentence that names a call; empty if its place is unknown."""
+    return "" if site is None else f" (line {site.line})"
+
+
 @dataclass(frozen=True, slots=True)
 class CodeLine:
     """A line inside a function of a pipeline."""

@@ -170,6 +170,11 @@ class Finding:
     """A finding about the same, reported instead if `fix` cannot be written into the text: the second best change."""
 
     @property
+    def identity(self) -> tuple[str, str, Site | None]:
+        """What stays the same in a later report of the same script: title, rule and place."""
+        return self.title, self.rule, self.site
+
+    @property
     def is_of_step(self) -> bool:
         """Whether its fix changes the training step."""
         return self.fix is not None and self.fix.is_of_step

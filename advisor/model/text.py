@@ -22,9 +22,19 @@ def printable(text: str, keep: str = "") -> str:
     return "".join(char if char in keep or _is_visible(char) else _escape(char) for char in text)
 
 
+def one_line(text: str) -> str:
+    """Return `text` with a single space in place of line breaks and runs of spaces."""
+    return " ".join(text.split())
+
+
 def message_of(error: BaseException) -> str:
     """Return the message of an exception on one line, without a full stop."""
-    return " ".join(str(error).split()).rstrip(".")
+    return one_line(str(error)).rstrip(".")
+
+
+def reason_of(error: BaseException) -> str:
+    """Return the operating system's reason, the message, or else the type of an exception; without a full stop."""
+    return (getattr(error, "strerror", None) or message_of(error) or type(error).__name__).rstrip(".")
 
 
 def did_you_mean(word: str, choices: Iterable[str]) -> str:

@@ -8,6 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from advisor.model.outcome import Interval
 
 NS_PER_S = 1_000_000_000
 _UNKNOWN = "unknown"
@@ -91,6 +96,11 @@ def format_range(value: float, low: float, high: float) -> str:
     return f"{format_ratio(value)} ({format_ratio(low)} to {format_ratio(high)})"
 
 
+def format_interval(interval: Interval) -> str:
+    """Format a measured speedup with its interval: `3.1x (2.4x to 3.6x)`."""
+    return format_range(interval.value, interval.low, interval.high)
+
+
 def format_count(count: float) -> str:
     """Format a count: `1,234`, `2.5`, `1,230,000`."""
     if not math.isfinite(count):
@@ -113,8 +123,16 @@ def format_span(start_ns: int, end_ns: int) -> str:
     return format_ns(end_ns - start_ns)
 
 
+def format_clock(time_ns: int) -> str:
+    """Format a point in time, in Unix nanoseconds, as the local time of day: `14:05:09`."""
+    return datetime.fromtimestamp(time_ns / NS_PER_S).strftime("%H:%M:%S")
+
+
 def format_value(value: float, unit: str) -> str:
-    """Format a measured value with its unit; the units `ns`, `bytes`, `share`, `ratio` and `.../s` get a readable form."""
+    """Format a measured value with its unit; the units `ns`, `bytes`, `share`, `ratio` and `.../s` get a readable form.
+
+    A number of `findings` has no unit, because the text around it names them.
+    """
     match unit:
         case "ns":
             return format_ns(value)
@@ -126,6 +144,8 @@ def format_value(value: float, unit: str) -> str:
             return format_share(value)
         case "ratio" | "x":
             return format_ratio(value)
+        case "findings":
+            return format_count(value)
     if unit.endswith("/s"):
         return format_rate(value, unit.removesuffix("/s"))
     return f"{format_count(value)} {unit}".rstrip()

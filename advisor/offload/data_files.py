@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from advisor.model import state
-from advisor.model.calls import Call
+from advisor.model.calls import Call, line_note
 from advisor.model.offload_result import FILES, UNDECIDED, Objection, Repair
 from advisor.model.pipeline import Analysis
 from advisor.model.state import ObservedState
@@ -56,7 +56,7 @@ def repairs_of(analysis: Analysis, upstream: Iterable[Call]) -> Iterator[Repair]
     for call in calls.values():
         path = next((call.arguments[name] for name in PATH_ARGUMENTS if name in call.arguments), None)
         if call.method in _FILE_METHODS and isinstance(path, str) and _is_relative(path):
-            where = f" (line {call.site.line})" if call.site is not None else ""
+            where = line_note(call.site)
             yield Repair(
                 f"{call.method}{where} reads the relative path {path}, which workers would look for in their own folder: pass an "
                 "absolute one.",

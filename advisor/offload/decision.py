@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from advisor.model.calls import line_note
 from advisor.model.offload_result import (
     COUNTS,
     MOVABLE,
@@ -32,7 +33,7 @@ def decided(movability: Movability, measured: ServiceMeasurement) -> Movability:
     """Return the movability after the measurement: workers may refuse what nothing spoke against, and remove doubts."""
     if measured.objection is not None:
         objection = measured.objection
-        where = f" (line {objection.site.line})" if objection.site is not None else ""
+        where = line_note(objection.site)
         sentence = f"It cannot move: {objection.method}{where} {objection.reason}."
         return replace(movability, verdict=REFUSED, sentence=sentence, objections=(objection, *movability.objections))
     if measured.is_same is False:
@@ -51,7 +52,7 @@ def decided(movability: Movability, measured: ServiceMeasurement) -> Movability:
     left = tuple(o for o in movability.objections if o.cause not in _DECIDED_BY_WORKERS)
     if left:
         return replace(movability, objections=left)
-    where = f" (line {movability.after_site.line})" if movability.after_site is not None else ""
+    where = line_note(movability.after_site)
     sentence = f"It can move up to {movability.after_method}{where}: worker processes produced the same elements."
     return replace(movability, verdict=MOVABLE, sentence=sentence, objections=())
 

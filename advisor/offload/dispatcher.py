@@ -20,6 +20,7 @@ from typing import Any
 from advisor.capture.remote.wire_messages import Fields, message_classes
 from advisor.host.calibration.offload import DISPATCHER_ANSWER_S, WORKER_ANSWER_S, WORKERS_WAIT_S
 from advisor.model.errors import AdvisorError
+from advisor.model.text import one_line
 
 PROTOCOL = "grpc://"
 _METHOD = "/tensorflow.data.DispatcherService/GetWorkers"
@@ -131,7 +132,7 @@ def listed(addresses: Sequence[str]) -> str:
 
 def _explained(name: str, error: Any) -> str:  # noqa: ANN401  grpc has no types
     """Return in one sentence why a dispatcher did not answer, from the `grpc.RpcError`."""
-    code, details = error.code().name, " ".join((error.details() or "").split())
+    code, details = error.code().name, one_line(error.details() or "")
     if code == "DEADLINE_EXCEEDED":
         return (
             f"The dispatcher of tf.data service at {name} did not answer within {DISPATCHER_ANSWER_S.value:.0f} s: check the "

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from advisor.host.calibration.offload import LEAST_MOVED_SHARE
-from advisor.model.calls import Call
+from advisor.model.calls import Call, line_note
 from advisor.model.edits import InsertAfter
 from advisor.model.finding import Safety
 from advisor.model.offload_result import (
@@ -233,7 +233,7 @@ def _staying(later: Iterable[Movability]) -> Iterator[str]:
     for place in later:
         for objection in place.objections:
             if objection.verdict == REFUSED and objection.method not in ("take", "take_while"):
-                where = f" (line {objection.site.line})" if objection.site is not None else ""
+                where = line_note(objection.site)
                 yield f"{objection.method}{where} stays in the training: it {objection.reason}"
 
 
@@ -242,10 +242,10 @@ def _refusal(end: Movability, chosen: Movability | None) -> Movability:
     first = next((objection for objection in end.objections if objection.verdict == REFUSED), None)
     share = "" if chosen is None or chosen.moved_share is None else format_share(chosen.moved_share)
     if first is None:
-        at = f" (line {end.after_site.line})" if end.after_site is not None else ""
+        at = line_note(end.after_site)
         sentence = f"Moving it is not worth it: only {share} of its work is before {end.after_method}{at}."
     else:
-        where = f" (line {first.site.line})" if first.site is not None else ""
+        where = line_note(first.site)
         sentence = f"It cannot move: {first.method}{where} {first.reason}."
         sentence += f" Only {share} of the work is before it." if share else ""
     return replace(end, verdict=REFUSED, sentence=sentence, after_id="", after_method="", after_site=None)
@@ -261,14 +261,14 @@ def _concluded(movability: Movability, analysis: Analysis, policy: str, by_hand:
     if FIT in kinds:  # an epoch ends after a number of steps, not with a pass
         conditions.append("an epoch of `fit` is a number of steps of one stream instead of a pass over the data")
         movability = replace(movability, safety=Safety.NUMERICS)
-    where = f" (line {movability.after_site.line})" if movability.after_site is not None else ""
+    where = line_note(movability.after_site)
     share = "" if movability.moved_share is None else f", with {format_share(movability.moved_share)} of its work"
     place = f"up to {movability.after_method}{where}{share}"
     if movability.verdict == MOVABLE:
         sentence = f"It can move {place}."
     else:
         first = movability.objections[0]
-        at = f" (line {first.site.line})" if first.site is not None else ""
+        at = line_note(first.site)
         sentence = f"It may move {place}, but that is undecided: {first.method}{at} {first.reason}."
     if policy == OFF:
         sentence += " Every worker produces all of the elements (--sharding off)."

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from advisor.model.calls import Call
+from advisor.model.calls import Call, line_note
 from advisor.model.edits import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument
 from advisor.model.offload_result import BATCH, DYNAMIC, FIT, PROCESSING_MODES, REPEAT, Movability, Repair
 from advisor.model.pipeline import Analysis
@@ -233,7 +233,7 @@ def parallel_interleaves(upstream: Sequence[Call]) -> Iterator[Repair]:
     for place, call in enumerate(upstream):
         is_sequential = call.method == "interleave" and call.arguments.get("num_parallel_calls") in (None, 0)
         if is_sequential and any(map(_shuffles, upstream[place + 1 :])):
-            where = f" (line {call.site.line})" if call.site is not None else ""
+            where = line_note(call.site)
             yield Repair(
                 f"`interleave`{where} gets num_parallel_calls: a sequential one after a `shuffle` reads all of the data on "
                 "every worker.",

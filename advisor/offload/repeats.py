@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from advisor.model.calls import Call
+from advisor.model.calls import Call, line_note
 from advisor.model.edits import MoveAfter, SetArgument
 from advisor.model.offload_result import REPEAT, Repair
 from advisor.model.pipeline import Analysis
@@ -75,8 +75,8 @@ def repeat_before_batch(
             if all(_is_same_in_a_stream(call) for call in between[:-1]) and is_read_by(analysis, first, repeat):
                 places = tuple(call for call in places[: places.index(batch) + 1] if call is not repeat)
                 text = (
-                    f"`repeat`{_line(repeat)} moves before `{batch.method}`{_line(batch)}, so that the workers send batches: of "
-                    "repeated data, none is incomplete on any of them."
+                    f"`repeat`{line_note(repeat.site)} moves before `{batch.method}`{line_note(batch.site)}, so that the workers "
+                    "send batches: of repeated data, none is incomplete on any of them."
                 )
                 repair = Repair(
                     text,
@@ -105,8 +105,8 @@ def repeat_before_distribute(
         return
     repeat = path[number]
     why = (
-        f"`repeat`{_line(repeat)} asks the workers for a job of its own in each pass, whose end takes about a second: before "
-        "`distribute`, all passes are one job."
+        f"`repeat`{line_note(repeat.site)} asks the workers for a job of its own in each pass, whose end takes about a second: "
+        "before `distribute`, all passes are one job."
     )
     obstacle = by_hand.get(REPEAT, "") or _obstacle(analysis, place, repeat, path[:number])
     if obstacle:
@@ -119,7 +119,7 @@ def _obstacle(analysis: Analysis, place: Call, repeat: Call, between: Sequence[C
     """Why a `repeat` must not move to the place, as a sentence; empty if it may."""
     other = next((call for call in between if not _is_same_in_a_stream(call)), None)
     if other is not None:
-        return f"{other.method}{_line(other)} does not do the same with repeated data as with each pass."
+        return f"{other.method}{line_note(other.site)} does not do the same with repeated data as with each pass."
     if not _is_written(repeat):
         return "no line of the script calls it."
     if _reads_once(analysis):
@@ -167,7 +167,3 @@ def is_read_by(analysis: Analysis, first: Call, last: Call) -> bool:
         return False
     consumers = recording.consumers if recording is not None else ()
     return not any(consumer.call_id in inner for consumer in consumers)
-
-
-def _line(call: Call) -> str:
-    return f" (line {call.site.line})" if call.site is not None else ""

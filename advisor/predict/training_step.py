@@ -12,12 +12,11 @@ from advisor.host.calibration.prediction import OVERLAP_RATIO
 from advisor.model.calls import Call, Site
 from advisor.model.pipeline import Analysis
 from advisor.model.profile_statistics import DeviceFacts, OpRow
+from advisor.model.wait_shares import HIGH_WAIT_SHARE, MODERATE_WAIT_SHARE
 from advisor.predict.structure import consumed_call, upstream_calls
 
-WAITING = 0.05
-"""Below this share of waiting, a step is not input-bound. Source: XProf's threshold."""
-HIGH_WAITING = 0.20
-"""From this share of waiting, a step is highly input-bound. Source: XProf's threshold."""
+HIGH_WAITING = HIGH_WAIT_SHARE
+"""The threshold by the name that rules know."""
 PRODUCTS = ("MatMul", "Conv2D", "Conv3D", "Einsum")
 """Substrings of the names of host ops that multiply matrices: `_FusedMatMul`, `BatchMatMulV2`, `Conv2DBackpropFilter`,
 ..."""
@@ -87,7 +86,7 @@ def input_share(analysis: Analysis) -> float | None:
     return (overview.breakdown.input_ns - overview.breakdown.to_device_ns) / overview.breakdown.total_ns
 
 
-def is_fed(analysis: Analysis, line: float = WAITING) -> bool:
+def is_fed(analysis: Analysis, line: float = MODERATE_WAIT_SHARE) -> bool:
     """Return whether the input wait is below a threshold or unknown; only then does a faster step accelerate the training.
 
     Use HIGH_WAITING for eager loops: fetching a batch in Python takes a few tenths of a millisecond, 8 % of an eager step of 3

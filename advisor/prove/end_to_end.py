@@ -17,10 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import msgspec
-
 from advisor.capture.launch import CHILD, capture
-from advisor.capture.request import CaptureRequest, Progress
+from advisor.capture.request import CaptureRequest, Progress, labelled
 from advisor.host.calibration.proof import WORTHWHILE
 from advisor.model.codec import decode
 from advisor.model.errors import OutOfTime, ScriptFailed
@@ -299,17 +297,6 @@ def _undecided(seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: floa
 
 def _tuples(seen: Mapping[str, Sequence[RunSteps]]) -> tuple[tuple[RunSteps, ...], tuple[RunSteps, ...]]:
     return tuple(seen["before"]), tuple(seen["after"])
-
-
-def labelled(on_progress: OnProgress, label: str, left_s: Callable[[], float | None] = lambda: None) -> OnProgress:
-    """Return a receiver of progress messages that passes them on with another text.
-
-    Args:
-        on_progress: Where it passes them on to.
-        label: The text.
-        left_s: Returns the estimated seconds until there may be a result.
-    """
-    return lambda progress: on_progress(msgspec.structs.replace(progress, text=label, left_s=left_s()))
 
 
 def _countdown(

@@ -28,7 +28,7 @@ from advisor.capture.script_process import (
     target_name,
 )
 from advisor.host.calibration.proof import LEAST_QUIT_GRACE_S, QUIT_GRACE_S, SILENCE_S
-from advisor.model.calls import Call
+from advisor.model.calls import Call, line_note
 from advisor.model.codec import encode_message
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.model.recording import ScriptExit
@@ -300,7 +300,7 @@ class HeldProcess:
         call = self._hold.consumer_call
         if call is None:
             return AdvisorError(f"{name} consumed no dataset, so there is no pipeline to measure alone.")
-        where = f" (line {call.site.line})" if call.site is not None else ""
+        where = line_note(call.site)
         return AdvisorError(
             f"{name} did not consume the dataset of {call.method}{where} when it was run again, so its pipeline cannot be "
             "measured alone."

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
-from advisor.capture.request import CaptureRequest, Progress
+from advisor.capture.request import CaptureRequest, Progress, labelled
 from advisor.host.calibration.proof import LEAST_FREE_SHARE, LIVE_MEMORY_RESERVE, MIN_RUN_STEPS, WORTHWHILE
 from advisor.host.machine import memory_bytes
 from advisor.model.errors import OutOfTime
@@ -26,7 +26,6 @@ from advisor.prove.end_to_end import (
     EndToEnd,
     OnProgress,
     judged_runs,
-    labelled,
     measure_end_to_end,
     out_of_time,
 )

@@ -174,7 +174,7 @@ def report_of(report: Report, loop: LoopResult, whole: EndToEnd | None, about: P
         for attempt in loop.attempts
         if attempt.trial.verdict == REFUSED
     ]
-    training = _training(whole)
+    training = training_verdict(whole)
     proved_on = None
     if loop.kept and training != BROKEN:
         proved_on = TRAINING if training == FASTER else PIPELINE
@@ -267,7 +267,7 @@ def is_proved(whole: EndToEnd | None) -> bool:
     return whole is None or whole.verdict in (FASTER, REFUSED) or whole.is_undecided
 
 
-def _training(whole: EndToEnd | None) -> str:
+def training_verdict(whole: EndToEnd | None) -> str:
     """The result of the whole script, as in `Proof.training`."""
     if whole is None or (whole.verdict == REFUSED and not whole.is_undecided):
         return NOT_MEASURED
@@ -318,29 +318,35 @@ def sentence_of(
             return FASTER, f"{alone}. No change is applied, as {why} the training."
         return FASTER, f"{alone}. The training was not measured."
     if whole.verdict == FASTER:
-        pipeline_gain = "" if pipeline is None else f" The pipeline alone is {_ratio(pipeline)} faster."
+        pipeline_gain = "" if pipeline is None else f" The pipeline alone is {units.format_interval(pipeline)} faster."
         step = "a step, with its share of the time between epochs," if whole.epochs else "a step"
-        return FASTER, f"Proved on the training: {step} is {_ratio(whole.speedup)} faster.{pipeline_gain}"
+        return (
+            FASTER,
+            f"Proved on the training: {step} is {units.format_interval(whole.speedup)} faster.{pipeline_gain}",
+        )
     if whole.is_out_of_time or whole.is_interrupted:
         why = "Ctrl-C ended its runs" if whole.is_interrupted else "the budget was used up"
         return (
             FASTER,
-            f"{alone}. No change is applied, as {why} while the training was undecided ({_ratio(whole.speedup)}).",
+            f"{alone}. No change is applied, as {why} while the training was undecided ({units.format_interval(whole.speedup)}).",
         )
     if whole.is_undecided:
         return (
             FASTER,
-            f"{alone}. The training is undecided: its runs vary by more than the gain ({_ratio(whole.speedup)}).",
+            f"{alone}. The training is undecided: its runs vary by more than the gain ({units.format_interval(whole.speedup)}).",
         )
     result = "the training is not proved faster" if whole.verdict == SAME else "the training is slower"
     because = _why_no_gain(wait_before, wait_after) if whole.verdict == SAME else ""
-    return whole.verdict, f"{alone}, but {result} ({_ratio(whole.speedup)}){because}. No change is applied."
+    return (
+        whole.verdict,
+        f"{alone}, but {result} ({units.format_interval(whole.speedup)}){because}. No change is applied.",
+    )
 
 
 def _proved_alone(loop: LoopResult, pipeline: Interval | None) -> str:
     """The beginning of a sentence: what was proved without running the whole script with all changes."""
     if pipeline is not None:
-        return f"Proved on the pipeline alone: {_ratio(pipeline)} faster"
+        return f"Proved on the pipeline alone: {units.format_interval(pipeline)} faster"
     has_runs = any(attempt.is_kept and attempt.is_end_to_end for attempt in loop.attempts)
     where = "on the pipeline alone or on the training" if has_runs else "on the pipeline alone"
     return f"Proved {where}, each change separately"
@@ -383,7 +389,3 @@ def _verdict_of_none(tried: Sequence[Attempt]) -> str:
 
 def _counted(tried: Sequence[Attempt]) -> str:
     return f"{units.format_many(len(tried), 'change')} {'was' if len(tried) == 1 else 'were'}"
-
-
-def _ratio(interval: Interval) -> str:
-    return units.format_range(interval.value, interval.low, interval.high)

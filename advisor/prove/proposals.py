@@ -78,7 +78,7 @@ class Proposals:
         Args:
             tried: As for `left_out`.
         """
-        names = {_name_of(finding) for finding in tried}
+        names = {finding.identity for finding in tried}
         return tuple(left_out for name, left_out in self._left_out.items() if name not in names)
 
     def propose(self, report: Report, kept: Sequence[Finding]) -> list[Finding]:
@@ -106,6 +106,10 @@ class Proposals:
                 self._leave_out(obstacle)
         early = _worth_trying_first(report, chosen)
         return sorted(chosen, key=lambda finding: finding.fix is None or finding.fix.edits not in early)
+
+    def propose_for_pipeline(self, report: Report, kept: Sequence[Finding]) -> list[Finding]:
+        """As `propose`, without changes of the training step, which cannot be tried on the pipeline alone."""
+        return [finding for finding in self.propose(report, kept) if not finding.is_of_step]
 
     def is_asked(self, finding: Finding) -> bool:
         """Whether the user asked for this fix by its rule's name, so that it is applied though something is undecided."""
@@ -148,7 +152,7 @@ class Proposals:
         return LeftOut(finding, f"{obstacle}.", Why.UNWRITABLE) if obstacle else None
 
     def _leave_out(self, left_out: LeftOut) -> None:
-        self._left_out.setdefault(_name_of(left_out.finding), left_out)
+        self._left_out.setdefault(left_out.finding.identity, left_out)
 
 
 def _worth_trying_first(report: Report, proposed: Sequence[Finding]) -> set[tuple[Edit, ...]]:
@@ -172,7 +176,3 @@ def _worth_trying_first(report: Report, proposed: Sequence[Finding]) -> set[tupl
 def _saved_share(finding: Finding) -> float:
     """The predicted share of the time that the change saves."""
     return 1 - 1 / finding.gain if finding.gain else 0.0
-
-
-def _name_of(finding: Finding) -> tuple[str, str, Site | None]:
-    return finding.title, finding.rule, finding.site

@@ -11,8 +11,8 @@ from advisor.model.proof_result import NOT_MEASURED, UNDECIDED
 from advisor.model.units import format_many, format_ns, format_range, format_ratio, format_share
 from advisor.offload.dispatcher import PROTOCOL, listed
 from advisor.prove.end_to_end import EndToEnd
-from advisor.prove.outcomes import sides_of
-from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER
+from advisor.prove.outcomes import sides_of, training_verdict
+from advisor.prove.trial.trial_result import BROKEN, FASTER, SAME, SLOWER
 
 _WORDS = {FASTER: "faster", SAME: "neither faster nor slower", SLOWER: "slower"}
 
@@ -36,7 +36,7 @@ def proof_of(
         why_not: Why there were no runs, in one sentence.
     """
     before, after = sides_of(None, whole)
-    verdict = _verdict(whole)
+    verdict = training_verdict(whole)
     lost = tuple(dict.fromkeys((*served.lost, *lost)))
     sentence = _sentence(address, served.workers, verdict, whole, predicted, why_not)
     if lost:
@@ -58,12 +58,6 @@ def proof_of(
         before=before,
         after=after,
     )
-
-
-def _verdict(whole: EndToEnd | None) -> str:
-    if whole is None or (whole.verdict == REFUSED and not whole.is_undecided):
-        return NOT_MEASURED
-    return UNDECIDED if whole.is_undecided else whole.verdict
 
 
 def _sentence(

@@ -12,10 +12,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from advisor.capture.instrument.code_identity import changed_code
-from advisor.capture.request import CaptureRequest, Progress
+from advisor.capture.request import CaptureRequest, Progress, labelled
 from advisor.model.call_graph import CALLS_NAME, CallGraph
 from advisor.model.calls import Call
 from advisor.model.codec import decode_message
@@ -167,7 +165,7 @@ class TextCheck:
         with temporary_run(request) as run:
             steps = None
             try:
-                recording = record_run_in(run, self._labelled("with the changes: their calls, and turn 1"))
+                recording = record_run_in(run, labelled(self._on_progress, "with the changes: their calls, and turn 1"))
                 steps = steps_of(recording, window.epochs is not None, request.warmup)
             except (OutOfTime, ScriptFailed):
                 if not (run.out / CALLS_NAME).exists():
@@ -193,12 +191,9 @@ class TextCheck:
             budget_s = self._deadline - time.monotonic()
             if budget_s <= 0:
                 raise OutOfTime("The budget was used up")
-            on_progress = self._labelled(what)
+            on_progress = labelled(self._on_progress, what)
             with ProofSession(request, None, budget_s, on_progress, hold_at=self._graph.consumption) as session:
                 return session.call_graph()
-
-    def _labelled(self, text: str) -> OnProgress:
-        return lambda progress: self._on_progress(msgspec.structs.replace(progress, text=text))
 
 
 _Key = tuple[tuple[str, bytes], ...]

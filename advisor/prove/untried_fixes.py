@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from advisor.model.calls import Site
 from advisor.model.finding import Finding
 from advisor.model.outcome import Report
 from advisor.model.untried import MADE_BY_HAND, UntriedFix, Why
@@ -29,14 +30,14 @@ def untried_fixes(
         loop: What was tried.
         commands: The commands for the script.
     """
-    reasons: dict[tuple[str, str, object], UntriedFix] = {}
-    measured = {_name(attempt.finding) for attempt in loop.attempts if attempt.trial.verdict != REFUSED}
+    reasons: dict[tuple[str, str, Site | None], UntriedFix] = {}
+    measured = {attempt.finding.identity for attempt in loop.attempts if attempt.trial.verdict != REFUSED}
 
     def add(finding: Finding, why: Why, sentence: str, options: Sequence[str] = ()) -> None:
-        if _name(finding) not in measured:
+        if finding.identity not in measured:
             command = command_for(why, finding.rule, options, commands, loop.missing_s)
             untried = UntriedFix(finding.rule, finding.title, finding.site, why, sentence, command, tuple(options))
-            reasons.setdefault(_name(finding), untried)
+            reasons.setdefault(finding.identity, untried)
 
     for attempt in loop.attempts:
         if attempt.trial.verdict == REFUSED:
@@ -49,7 +50,7 @@ def untried_fixes(
     for finding in report.findings:
         if finding.fix is None:
             add(finding, Why.ADVICE_ONLY, "Advice only: the change cannot be made by editing a call.")
-    places = {_name(finding): number for number, finding in enumerate((*report.findings, *report.hints))}
+    places = {finding.identity: number for number, finding in enumerate((*report.findings, *report.hints))}
     return tuple(reasons[name] for name in sorted(reasons, key=lambda name: places.get(name, len(places))))
 
 
@@ -94,7 +95,3 @@ def _why_refused(attempt: Attempt, loop: LoopResult) -> Why:
     if loop.why in (Why.TRIALS_OUT_OF_TIME, Why.PROCESS_ENDED) and is_last and loop.why is not None:
         return loop.why
     return Why.TRIAL_FAILED
-
-
-def _name(finding: Finding) -> tuple[str, str, object]:
-    return finding.title, finding.rule, finding.site

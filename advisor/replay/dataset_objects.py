@@ -8,15 +8,10 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import Any
 
-from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
+from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, is_dataset
 
 _MANY = 1000
 """Maximum number of items of a list that are examined. A longer list contains data and not datasets."""
-
-
-def is_dataset(value: Any) -> bool:  # noqa: ANN401
-    """Return whether a value is a `tf.data.Dataset` of any class."""
-    return hasattr(value, "element_spec") and hasattr(value, "_variant_tensor")
 
 
 def has_dataset(value: Any, depth: int) -> bool:  # noqa: ANN401

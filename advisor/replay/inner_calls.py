@@ -16,11 +16,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from advisor.capture.instrument.dataset_ids import is_dataset
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.edits import MoveAfter
 from advisor.replay.call_arguments import Arguments
-from advisor.replay.dataset_objects import become, is_dataset, mark
+from advisor.replay.dataset_objects import become, mark
 from advisor.replay.edited import CannotReplay, EditedCalls, Link
 
 

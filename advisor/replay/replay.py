@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, call_id_of
+from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE, call_id_of, is_dataset
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import DATA_SOURCES, LoggedCall, Seeds
 from advisor.model.edits import (
@@ -38,7 +38,7 @@ from advisor.model.edits import (
 )
 from advisor.replay.attempt import attempted
 from advisor.replay.call_arguments import Arguments, value_of, with_changes, with_own_files
-from advisor.replay.dataset_objects import has_dataset, is_dataset, mark
+from advisor.replay.dataset_objects import has_dataset, mark
 from advisor.replay.dataset_options import changed_options
 from advisor.replay.edited import CannotReplay, CannotSplit, Link, first_id, lay_out
 from advisor.replay.halves import check_halves

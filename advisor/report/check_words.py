@@ -37,7 +37,7 @@ def budget_cell(outcome: BudgetOutcome) -> str:
 
 def limit_cell(outcome: BudgetOutcome) -> str:
     """Return the limit."""
-    return _amount(outcome.limit, outcome.unit)
+    return units.format_value(outcome.limit, outcome.unit)
 
 
 def measured_cell(outcome: BudgetOutcome) -> str:
@@ -45,11 +45,11 @@ def measured_cell(outcome: BudgetOutcome) -> str:
     if outcome.value is None:
         return "-"
     if outcome.interval is not None:
-        return units.format_range(outcome.interval.value, outcome.interval.low, outcome.interval.high)
-    text = _amount(outcome.value, outcome.unit)
+        return units.format_interval(outcome.interval)
+    text = units.format_value(outcome.value, outcome.unit)
     if len(outcome.values) < 2:
         return text
-    low, high = _amount(min(outcome.values), outcome.unit), _amount(max(outcome.values), outcome.unit)
+    low, high = (units.format_value(end(outcome.values), outcome.unit) for end in (min, max))
     return f"{text} ({low} to {high} in {len(outcome.values)} runs)"
 
 
@@ -106,10 +106,6 @@ def base_sentences(check: Check) -> list[str]:
 def _listed(outcomes: list[BudgetOutcome]) -> str:
     """Return the names of the quantities, each once."""
     return ", ".join(dict.fromkeys(map(budget_cell, outcomes)))
-
-
-def _amount(value: float, unit: str) -> str:
-    return units.format_count(value) if unit == "findings" else units.format_value(value, unit)
 
 
 def _findings(count: int) -> str:

@@ -5,9 +5,9 @@ In: an `Analysis`.  Out: one line per pipeline: who reads it or what makes it, a
 
 from __future__ import annotations
 
-from advisor.graph.verdict import MODERATE_WAIT_SHARE
 from advisor.model import units
 from advisor.model.pipeline import Analysis, Pipeline
+from advisor.model.wait_shares import MODERATE_WAIT_SHARE
 from advisor.report.places import call_text, display_path
 
 MAX_OTHER_PIPELINES = 5

@@ -10,10 +10,10 @@ import libcst as cst
 
 from advisor.rewrite.arguments import find_argument
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
-from advisor.rewrite.moved_lines import lines_of, move_lines
+from advisor.rewrite.moved_lines import move_lines
 from advisor.rewrite.names import names_in
 from advisor.rewrite.scopes import Scopes
-from advisor.rewrite.splices import Cut, Splice
+from advisor.rewrite.splices import Cut, Splice, lines_of
 from advisor.rewrite.syntax import LocatedCall, Source, find_all, mentions
 
 

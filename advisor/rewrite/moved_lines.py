@@ -5,12 +5,11 @@ In: `Source`, consecutive statements of a block, and the place.  Out: the cuts. 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import libcst as cst
 
-from advisor.rewrite.splices import Cut
+from advisor.rewrite.splices import Cut, lines_of
 from advisor.rewrite.syntax import Source, find_all
 
 
@@ -46,8 +45,3 @@ def move_lines(
         cuts.append(Cut(position, removed, position + skip, stop, place, indent if is_indented else ""))
         position = stop
     return cuts
-
-
-def lines_of(text: str) -> list[str]:
-    """Return the lines with their line breaks, split only where Python does (not at a form feed)."""
-    return [line for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text) if line]

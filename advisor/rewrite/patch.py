@@ -7,7 +7,6 @@ the files.
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
@@ -18,6 +17,7 @@ from advisor.model.finding import Fix
 from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
 from advisor.rewrite.obstacles import obstacle_to
 from advisor.rewrite.project import read_source, user_file
+from advisor.rewrite.splices import lines_of
 
 _MOST_MODULES = 200
 """Files beside a script that are read to see whether they change a module's variables."""
@@ -163,14 +163,9 @@ def unified_diff(before: str, after: str, name: str) -> str:
         The diff; empty if the texts are equal.
     """
     lines = difflib.unified_diff(
-        _lines(before), _lines(after), fromfile=f"a/{name}", tofile=f"b/{name}", n=1, lineterm="\n"
+        lines_of(before), lines_of(after), fromfile=f"a/{name}", tofile=f"b/{name}", n=1, lineterm="\n"
     )
     return "".join(line if line.endswith(("\n", "\r")) else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with their line breaks, split only where Python does (not at a form feed)."""
-    return [line for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text) if line]
 
 
 __all__ = ["CannotRewrite", "Patch", "diff_for", "patch_for", "unified_diff", "why_not"]

@@ -146,7 +146,7 @@ class PureCode:
                     owner = owner.value
                 if isinstance(owner, cst.Name) and self._is_fresh(self._scopes.variable(owner)):
                     return
-        raise CannotRewriteError(f"{self._source.code(node)} is changed{self._line(node)}.")
+        raise CannotRewriteError(f"{self._source.code(node)} is changed{self._source.line_note(node)}.")
 
     # -- expressions
 
@@ -232,7 +232,7 @@ class PureCode:
             return
         if not variable.bindings:
             if node.value not in CONSTANTS | TYPES and node.value not in PURE_BUILTINS:
-                raise CannotRewriteError(f"{node.value} is not defined in this file{self._line(node)}.")
+                raise CannotRewriteError(f"{node.value} is not defined in this file{self._source.line_note(node)}.")
         elif variable.function is not None:
             self._check_function(variable)
             self._function(variable.function, is_traced=True)
@@ -269,7 +269,7 @@ class PureCode:
         if is_known and not path.startswith("numpy.random"):
             return
         raise CannotRewriteError(
-            f"{self._source.code(node)} comes from another module{self._line(node)}, so it may change."
+            f"{self._source.code(node)} comes from another module{self._source.line_note(node)}, so it may change."
         )
 
     # -- calls
@@ -298,7 +298,8 @@ class PureCode:
             self._expression(function.value)
             return
         raise CannotRewriteError(
-            f"{self._source.code(function)} is called{self._line(node)}, which is not known to do the same every time."
+            f"{self._source.code(function)} is called{self._source.line_note(node)}, which is not known to do the same every "
+            "time."
         )
 
     def _is_harmless_name(self, variable: Variable) -> bool:
@@ -386,10 +387,7 @@ class PureCode:
     def _refusal(self, node: cst.CSTNode) -> CannotRewriteError:
         text = self._source.code(node)
         short = text if len(text) <= 40 else f"{text[:40]}..."
-        return CannotRewriteError(f"`{short}`{self._line(node)} is not known to do the same every time.")
-
-    def _line(self, node: cst.CSTNode) -> str:
-        return f" (line {self._source.line_number(node)})"
+        return CannotRewriteError(f"`{short}`{self._source.line_note(node)} is not known to do the same every time.")
 
 
 def _names(node: cst.CSTNode) -> list[cst.Name]:

@@ -5,6 +5,7 @@ In: `Splice`s and `Cut`s, in order.  Out: the new text; CannotRewriteError if tw
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -31,6 +32,11 @@ class Cut(NamedTuple):
     text_end: int
     place: int
     before: str = ""
+
+
+def lines_of(text: str) -> list[str]:
+    """Return the lines with their line breaks, split only where Python does (not at a form feed)."""
+    return [line for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text) if line]
 
 
 def apply_changes(text: str, changes: Sequence[Splice | Cut]) -> str:

@@ -21,7 +21,7 @@ from libcst.metadata import (
 )
 
 from advisor.model.call_parameters import POSITIONS
-from advisor.model.calls import Call
+from advisor.model.calls import Call, line_note
 from advisor.rewrite.call_forms import Form, form_of
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.names import Names, names_in
@@ -102,16 +102,18 @@ class Source:
         node = None if site is None else self._calls.get((site.end_line, site.end_column - 1))
         if site is None or node is None:
             raise CannotRewriteError(
-                f"No call ends where {call.method} was recorded{_line(call)}: the file has changed."
+                f"No call ends where {call.method} was recorded{line_note(call.site)}: the file has changed."
             )
         name = node.func.attr if isinstance(node.func, cst.Attribute) else node.func
         start = self._range(name).start
         if (start.line, start.column) != (site.line, site.column - 1) or not self._is_same_text(call, name, node):
-            raise CannotRewriteError(f"There is a different call where {call.method} was recorded{_line(call)}.")
+            raise CannotRewriteError(
+                f"There is a different call where {call.method} was recorded{line_note(call.site)}."
+            )
         form = form_of(node, call, self.names)
         if form is None:
             raise CannotRewriteError(
-                f"The text does not show that {self.code(node.func)} calls {call.method}{_line(call)}."
+                f"The text does not show that {self.code(node.func)} calls {call.method}{line_note(call.site)}."
             )
         located = self._located(node, call.method, form)
         given = len(located.arguments) - form.skip
@@ -123,7 +125,9 @@ class Source:
             and POSITIONS.get(call.method, ("",))[0] in call.explicit
         )
         if is_counted and given != len(call.explicit):
-            raise CannotRewriteError(f"The arguments of {call.method} differ from those recorded{_line(call)}.")
+            raise CannotRewriteError(
+                f"The arguments of {call.method} differ from those recorded{line_note(call.site)}."
+            )
         return located
 
     def located(self, node: cst.Call, name: str) -> LocatedCall:
@@ -185,6 +189,10 @@ class Source:
     def line_number(self, node: cst.CSTNode) -> int:
         """Return the line in which a node begins."""
         return self._range(node).start.line
+
+    def line_note(self, node: cst.CSTNode) -> str:
+        """Return ` (line 12)` for the sentence that names a node."""
+        return f" (line {self.line_number(node)})"
 
     def outer_span(self, node: cst.BaseExpression) -> tuple[int, int]:
         """Return start and end of an expression with its parentheses."""
@@ -272,10 +280,6 @@ class Source:
 
     def _offset(self, line: int, column: int) -> int:
         return self._starts[line - 1] + column
-
-
-def _line(call: Call) -> str:
-    return f" (line {call.site.line})" if call.site is not None else ""
 
 
 def mentions(node: cst.CSTNode) -> list[str]:

@@ -68,7 +68,7 @@ class UnchangedNames:
             raise CannotRewriteError(f"{name} is declared global or nonlocal in a function, so it may change.")
         for binding in variable.bindings:
             if self._is_in_loop(binding.node):
-                raise CannotRewriteError(f"{name} is assigned in the loop{self._line(binding.node)}.")
+                raise CannotRewriteError(f"{name} is assigned in the loop{self._source.line_note(binding.node)}.")
             if isinstance(binding.node, cst.Param):
                 raise CannotRewriteError(f"{name} is a parameter, so the text does not show what it holds.")
         kind = self._kinds.of(variable)
@@ -108,7 +108,7 @@ class UnchangedNames:
             self._must_run_before(read, f"{path} is changed")
         elif not (isinstance(parent, cst.Assign) and self._is_own_value(parent, read)):
             raise CannotRewriteError(
-                f"{path} is also used{self._line(read)}, where it may be changed under another name."
+                f"{path} is also used{self._source.line_note(read)}, where it may be changed under another name."
             )
 
     def _check_argument(self, read: cst.Name, call: cst.CSTNode, path: str) -> None:
@@ -123,7 +123,7 @@ class UnchangedNames:
         if is_builtin and isinstance(function, cst.Name) and function.value in PURE_BUILTINS | _NOT_KEEPING:
             return
         name = self._source.code(function) if function is not None else "a function"
-        raise CannotRewriteError(f"{path} is passed to {name}{self._line(read)}, which may change it.")
+        raise CannotRewriteError(f"{path} is passed to {name}{self._source.line_note(read)}, which may change it.")
 
     def _chain(self, read: cst.Name) -> tuple[cst.CSTNode, str, bool]:
         """(the largest expression of attributes and items of a name, its path up to the first item, whether an item is taken)."""
@@ -149,7 +149,7 @@ class UnchangedNames:
         """Raise CannotRewriteError unless the code at the node runs before the loop or after it, and never during it."""
         function = self._function_of(node)
         if self._is_in_loop(node) or (function is not None and function is not self._function):
-            raise CannotRewriteError(f"{what}{self._line(node)}, which may be in every pass of the loop.")
+            raise CannotRewriteError(f"{what}{self._source.line_note(node)}, which may be in every pass of the loop.")
 
     def _is_in_loop(self, node: cst.CSTNode) -> bool:
         return any(parent is self._loop for parent in self._source.parents(node))
@@ -157,9 +157,6 @@ class UnchangedNames:
     def _function_of(self, node: cst.CSTNode) -> cst.CSTNode | None:
         kinds = cst.FunctionDef | cst.Lambda | cst.ClassDef
         return next((parent for parent in self._source.parents(node) if isinstance(parent, kinds)), None)
-
-    def _line(self, node: cst.CSTNode) -> str:
-        return f" (line {self._source.line_number(node)})"
 
 
 def _only_reads(function: str) -> bool:

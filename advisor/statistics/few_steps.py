@@ -16,11 +16,12 @@ import numpy as np
 
 from advisor.graph.line_advice import advise
 from advisor.graph.unmarked_steps import Steps, describe
-from advisor.graph.verdict import MODERATE_WAIT_SHARE, judge_few_steps
+from advisor.graph.verdict import judge_few_steps
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.profile_statistics import HostSteps, StepTime
 from advisor.model.run_hosts import HostComparison, HostSummary
+from advisor.model.wait_shares import MODERATE_WAIT_SHARE
 
 _Span = tuple[int, int]
 """(start, end) in nanoseconds on the profile's clock."""

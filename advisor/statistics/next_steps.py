@@ -9,10 +9,9 @@ from __future__ import annotations
 
 from advisor.model.profile_statistics import Breakdown, DeviceFacts, InputStatistics
 from advisor.model.units import format_share
+from advisor.model.wait_shares import MODERATE_WAIT_SHARE
 
 # Shares, 0 to 1. A sentence is given from the share on.
-INPUT_SHARE = 0.05
-"""Of the step time, waiting for input."""
 LAUNCH_SHARE, OTHER_SHARE, COMMUNICATION_SHARE = 0.03, 0.03, 0.03
 """Of the step time: launching kernels, other host work, communication."""
 OUTPUT_SHARE = 0.05
@@ -48,12 +47,12 @@ def next_steps(step: Breakdown, facts: DeviceFacts, inputs: InputStatistics | No
     has_device = facts.num_devices > 0
     advise(
         of_step(step.input_ns - step.to_device_ns) if inputs else None,
-        INPUT_SHARE,
+        MODERATE_WAIT_SHARE,
         "{share} of the profiled steps' time is spent waiting for input: look at the bottleneck of the input pipeline first.",
     )
     advise(
         of_step(step.to_device_ns),
-        INPUT_SHARE,
+        MODERATE_WAIT_SHARE,
         "{share} of the step time goes to copies to the device while nothing computes: prefetch to the device, send smaller"
         " types (uint8) and convert there.",
     )

@@ -11,8 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from advisor.capture.request import labelled
 from advisor.model.errors import AdvisorError
 from advisor.model.text import message_of
 from advisor.prove.source_overlays import overlays
@@ -66,7 +65,7 @@ def look_again(
                         replace(once, out=folder / "run"),
                         rules,
                         settings,
-                        _labelled(on_progress, side),
+                        labelled(on_progress, f"confirming new findings, {side}"),
                         _with_text(overlay),
                     )
                 except AdvisorError as error:
@@ -81,7 +80,3 @@ def _with_text(overlay: tuple[tuple[Path, Path], ...]) -> Capture:
         return launch.capture(replace(request, overlay=overlay), on_progress)
 
     return capture
-
-
-def _labelled(on_progress: OnProgress, side: str) -> OnProgress:
-    return lambda progress: on_progress(msgspec.structs.replace(progress, text=f"confirming new findings, {side}"))

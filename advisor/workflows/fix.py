@@ -45,7 +45,7 @@ from advisor.prove.trial.trial_result import REFUSED, Trial
 from advisor.prove.whole_script import WholeScript
 from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.analyze import analyze
-from advisor.workflows.fix_phases import FixPhases, OnProgress, of_pipeline
+from advisor.workflows.fix_phases import FixPhases, OnProgress
 from advisor.workflows.fix_pipeline import PipelineFixing
 from advisor.workflows.fix_request import FixRequest, FixResult, check_writable
 
@@ -231,7 +231,7 @@ class _ScriptFixing(FixPhases):
     def _all_refused(self, report: Report, proposals: Proposals, why: str) -> LoopResult:
         self._notes.append(why)
         refused = Trial(REFUSED, note=why, is_replayable=False)
-        findings = of_pipeline(proposals, report, ())
+        findings = proposals.propose_for_pipeline(report, ())
         return LoopResult(tuple(Attempt(finding, refused, is_kept=False) for finding in findings))
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -139,7 +138,7 @@ class FixPhases:
             session,
             report,
             {call.id: call for call in report.analysis.calls},
-            partial(of_pipeline, proposals),
+            proposals.propose_for_pipeline,
             lambda path: analyze_run(with_state_of(report.analysis, path), self._rules, self._settings),
             deadline,
             self._on_progress,
@@ -258,17 +257,6 @@ class FixPhases:
 
 def _as_proposed(findings: Sequence[Finding]) -> list[Finding]:
     return [finding.as_proposed for finding in findings]
-
-
-def of_pipeline(proposals: Proposals, report: Report, kept: Sequence[Finding]) -> list[Finding]:
-    """What may be tried on the pipeline alone: changes of the training step are not.
-
-    Args:
-        proposals: What selects the fixes, and records those left out.
-        report: The report whose findings may be tried.
-        kept: The findings that are kept already.
-    """
-    return [finding for finding in proposals.propose(report, kept) if not finding.is_of_step]
 
 
 def _changed_ns(path: Path) -> int:

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from advisor.capture.instrument.dataset_ids import is_dataset
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
 from advisor.model.settings import ALLOWABLE
@@ -29,7 +30,6 @@ from advisor.workflows.analyze import Request, analyze_run, load
 if TYPE_CHECKING:
     from advisor.capture.request import Progress
     from advisor.model.calls import Call, Site
-    from advisor.model.finding import Finding
     from advisor.model.outcome import Report
     from advisor.prove.trial.in_process_proof import InProcessSession
     from advisor.replay.program_state import Trace
@@ -90,11 +90,8 @@ def _optimize(
         proposals = Proposals(calls, None, levels, seeded, frozenset(only))
         loop = LoopResult()
 
-        def propose(changed: Report, kept: Sequence[Finding]) -> list[Finding]:
-            return [finding for finding in proposals.propose(changed, kept) if not finding.is_of_step]
-
-        if propose(report, ()):
-            loop = prove_fixes(session, report, calls, propose, analyse, began + budget_s, on_progress,
+        if proposals.propose_for_pipeline(report, ()):
+            loop = prove_fixes(session, report, calls, proposals.propose_for_pipeline, analyse, began + budget_s, on_progress,
                                is_asked=proposals.is_asked)  # fmt: skip
         edits = edits_of(loop.kept, calls)
         result = session.dataset(edits) if edits else dataset
@@ -149,11 +146,6 @@ def analyze_function(
     if run.report is None:
         raise AdvisorError(run.problem or "Nothing was measured.")
     return run.report
-
-
-def is_dataset(target: object) -> bool:
-    """Whether `target` is a `tf.data.Dataset`, determined without importing TensorFlow."""
-    return hasattr(target, "element_spec") and hasattr(target, "_variant_tensor")
 
 
 def _check(dataset: Any) -> None:  # noqa: ANN401

@@ -14,9 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
-from advisor.capture.request import RESULT, START_SEED, CaptureRequest, Progress
+from advisor.capture.request import RESULT, START_SEED, CaptureRequest, Progress, labelled
 from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
 from advisor.model.calls import Call
 from advisor.model.change_proof import DIFFERENT, ChangeProof
@@ -185,7 +183,9 @@ class _Proving:
             if seconds is None and side.steps is None:
                 seconds = MIN_WINDOW_S.value
             try:
-                recordings.append(record_run(replace(side, seconds=seconds), self._labelled(f"{name}, first run")))
+                recordings.append(
+                    record_run(replace(side, seconds=seconds), labelled(self._on_progress, f"{name}, first run"))
+                )
             except OutOfTime:
                 raise self._too_slow() from None
             except ScriptFailed as error:
@@ -209,7 +209,7 @@ class _Proving:
                     replace(sides[number], out=sides[number].out / f"held{seed}", start_seed=seed),
                     consumed[number],
                     max(0.0, self._budget.end - time.monotonic()),
-                    self._labelled(name),
+                    labelled(self._on_progress, name),
                     calls[number],
                     silence_s=_SILENCE_S,
                 )
@@ -343,9 +343,6 @@ class _Proving:
                 dict.fromkeys(filter(None, (*self._notes, *compared.unknown, *findings.unseen, note_on(speed.loss))))
             ),
         )
-
-    def _labelled(self, text: str) -> OnProgress:
-        return lambda progress: self._on_progress(msgspec.structs.replace(progress, text=text))
 
     def _too_slow(self) -> AdvisorError:
         budget = format_ns(self._request.budget_s * NS_PER_S)

@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
-
+from advisor.capture.request import labelled
 from advisor.host.calibration.proof import HEADROOM_RUN_S
 from advisor.model.codec import encode
 from advisor.model.errors import AdvisorError
@@ -53,7 +52,7 @@ def measure_ceiling(request: CaptureRequest, recording: Recording, on_progress: 
         with temporary_folder("ceiling") as folder:  # its training is meaningless, so it never runs to the end
             second = replace(request, out=folder / "run", ceiling_for=call_id, to_end=False)
             try:
-                capture(second, _labelled(on_progress, "ceiling"))
+                capture(second, labelled(on_progress, "ceiling"))
                 second_recording = read_recording(second.out)
                 step_ns = second_recording.ceiling_step_ns if second_recording else ()
                 why = "the second run had no steps"
@@ -89,7 +88,7 @@ def measure_headroom(
     with temporary_folder("headroom") as folder:
         held = replace(request, out=folder / "run", to_end=False)
         try:
-            progress = _labelled(on_progress, "headroom")
+            progress = labelled(on_progress, "headroom")
             with ProofSession(held, call, HEADROOM_RUN_S.value, progress, recording.calls) as session:
                 steps = analyze(session.profile(()), [], Settings()).analysis.verdict.steps
         except AdvisorError as error:
@@ -98,10 +97,6 @@ def measure_headroom(
         warning = "The headroom could not be measured: the pipeline alone delivered too few elements."
         return _stored(request, _warned(recording, warning))
     return _stored(request, replace(recording, alone_element_ns=float(steps.mean_ns)))
-
-
-def _labelled(on_progress: OnProgress, text: str) -> OnProgress:
-    return lambda progress: on_progress(msgspec.structs.replace(progress, text=text))
 
 
 def _warned(recording: Recording, warning: str) -> Recording:

@@ -15,7 +15,6 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -140,14 +139,14 @@ def _follow(
             if failed >= MAX_FAILED_CAPTURES.value:
                 say(f"The job at {address} can no longer be captured: {error}")
                 return
-            say(f"{_clock(time.time_ns())}  {error}")
+            say(f"{units.format_clock(time.time_ns())}  {error}")
             job.pause(min(job.every_s, 1.0 * failed))
             continue
         failed = 0
         analysis.add(window)
         finding = _finding(analysis)
         followed.add(window, finding)
-        say(f"{_clock(window.start_ns)}  {describe_finding(finding)}")
+        say(f"{units.format_clock(window.start_ns)}  {describe_finding(finding)}")
         took_s = window.cost_ns / units.NS_PER_S
         left_s = max(job.every_s, took_s / MAX_CAPTURE_SHARE.value) - (time.monotonic() - begun)
         if left_s > 0:
@@ -206,7 +205,7 @@ def _print_summary(followed: _Followed, say: Callable[[str], None]) -> None:
     say(f"{text}.")
     for stretch in bottlenecks.stretches:
         count = units.format_many(stretch.windows, "capture")
-        times = f"{_clock(stretch.began_ns)} to {_clock(stretch.latest_ns)}"
+        times = f"{units.format_clock(stretch.began_ns)} to {units.format_clock(stretch.latest_ns)}"
         say(f"{times} ({count}): {describe_finding(stretch.finding)}.")
     say(
         f"The captures took {units.format_share(followed.share)} of the job's time ({units.format_ns(bottlenecks.inside_ns)}); "
@@ -214,7 +213,3 @@ def _print_summary(followed: _Followed, say: Callable[[str], None]) -> None:
     )
     for problem in bottlenecks.problems:
         say(problem)
-
-
-def _clock(time_ns: int) -> str:
-    return datetime.fromtimestamp(time_ns / units.NS_PER_S).strftime("%H:%M:%S")

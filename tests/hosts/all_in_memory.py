@@ -15,7 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from advisor.graph import HostPart, analyse_host, combine
-from advisor.graph.verdict import MODERATE_WAIT_SHARE
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.hosts.services import Services, service_bottleneck, services_of
 from advisor.model.catalog import base_type
@@ -24,6 +23,7 @@ from advisor.model.pipeline import Analysis, Iterator, Pipeline
 from advisor.model.robust import DEVIATIONS, median_and_deviation
 from advisor.model.run_hosts import HostComparison, HostSummary, ServiceBottleneck
 from advisor.model.units import format_ns, format_rate, format_share
+from advisor.model.wait_shares import MODERATE_WAIT_SHARE
 from advisor.profile import read_host
 from advisor.profile.profile_files import few
 from advisor.statistics import add_statistics

@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import contextlib
 import math
+from datetime import datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from advisor.model import units
+from advisor.model.outcome import Interval
 
 FINITE = st.floats(min_value=-1e18, max_value=1e18, allow_nan=False, allow_infinity=False)
 ANY = st.floats(allow_nan=True, allow_infinity=True)
@@ -77,6 +79,12 @@ def test_ratio(ratio, text):
 
 def test_range():
     assert units.format_range(3.1, 2.4, 3.6) == "3.1x (2.4x to 3.6x)"
+    assert units.format_interval(Interval(3.1, 2.4, 3.6)) == "3.1x (2.4x to 3.6x)"
+
+
+def test_clock_is_local():
+    noon = datetime(2026, 5, 17, 12, 3, 4)
+    assert units.format_clock(round(noon.timestamp() * units.NS_PER_S)) == "12:03:04"
 
 
 @pytest.mark.parametrize(
@@ -88,6 +96,7 @@ def test_range():
         (0.5, "share", "50 %"),
         (3, "calls", "3 calls"),
         (2.0, "", "2"),
+        (3, "findings", "3"),
         (10, "elements/s", "10 elements/s"),
         (1.5, "ratio", "1.50x"),
     ],

@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from advisor.capture.instrument.dataset_ids import is_dataset
+
 _DIGEST_BYTES = 8
 _DEPTH = 4
 """Maximum depth of nested values."""
@@ -88,7 +90,7 @@ def identity_of(value: Any, depth: int = _DEPTH) -> str:  # noqa: ANN401
         return _short(repr(os.fspath(value)))
     if hasattr(value, "as_numpy_dtype") and hasattr(value, "name"):
         return f"tf.{value.name}"
-    if hasattr(value, "element_spec") and hasattr(value, "_variant_tensor"):
+    if is_dataset(value):
         return "<dataset>"
     if hasattr(value, "dtype") and hasattr(value, "shape"):
         return _array_identity(value)

@@ -12,6 +12,11 @@ ID_ATTRIBUTE = "_tfadv_call_id"
 """Attribute of a dataset object that holds the id of the call that made it."""
 
 
+def is_dataset(value: object) -> bool:
+    """Whether a value is a `tf.data.Dataset` of any class, determined without importing TensorFlow."""
+    return hasattr(value, "element_spec") and hasattr(value, "_variant_tensor")
+
+
 def call_id_of(dataset: Any) -> str | None:  # noqa: ANN401
     """Return the id of the call that made `dataset`, or of the nearest recorded call upstream; None if there is none."""
     return origin(dataset)[0]
@@ -42,7 +47,7 @@ def origins(bound: dict[str, Any]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     def visit(value: object, depth: int) -> None:
         if isinstance(value, type):
             return  # `interleave(tf.data.TFRecordDataset)`: a function, although it has these attributes
-        if hasattr(value, "element_spec") and hasattr(value, "_variant_tensor"):
+        if is_dataset(value):
             if not any(value is other for other in seen):
                 seen.append(value)
                 call_id, classes = origin(value)

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from advisor.model.text import one_line, printable
+
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 """Environment variables with which gRPC chooses a proxy, in order of precedence."""
 _MOST_SHOWN = 200
@@ -34,7 +36,7 @@ def explain_failure(address: str, error: Any, limit_s: float) -> NoProfile:  # n
         error: The `grpc.RpcError`.
         limit_s: Time limit of the call.
     """
-    code, details = error.code().name, " ".join((error.details() or "").split())
+    code, details = error.code().name, one_line(error.details() or "")
     port = address.rpartition(":")[2]
     if code == "UNAVAILABLE":
         return _unavailable(address, port, details)
@@ -122,7 +124,7 @@ def _reason(details: str) -> str:
 
 
 def _shown(details: str) -> str:
-    text = "".join(letter if letter.isprintable() else " " for letter in details).rstrip(". ")
+    text = printable(details).rstrip(". ")
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 
 

@@ -21,6 +21,7 @@ from advisor.capture.window.python_sampler import PythonSampler
 from advisor.capture.window.usage import LockProbe, Snapshot, usage_between
 from advisor.host.calibration.window import BYTES_PER_EVENT, UNPROFILED_MIN_STEPS
 from advisor.model.recording import GapWaits, IteratorModel, PythonSamples, Usage, Window
+from advisor.model.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,4 +237,4 @@ def _not_started(error: Exception) -> str:
             "The process was being profiled already (by `advisor capture` or TensorBoard's capture button), and TensorFlow "
             "supports only one profiler session; repeat the run without the other session."
         )
-    return f"TensorFlow's profiler could not be started ({type(error).__name__}: {' '.join(str(error).split())})."
+    return f"TensorFlow's profiler could not be started ({type(error).__name__}: {one_line(str(error))})."

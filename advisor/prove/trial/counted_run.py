@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from advisor.capture.instrument.consumer_hooks import Consumption
-from advisor.capture.instrument.dataset_ids import call_id_of
+from advisor.capture.instrument.dataset_ids import call_id_of, is_dataset
 from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.capture.request import SessionRequest
@@ -66,7 +66,7 @@ class CountedRun(Session):
         """Count the consumption of a dataset, which is returned."""
         if self._is_over:
             raise StopScript  # again, because the script caught the first one
-        if not self._is_counting or not hasattr(dataset, "_variant_tensor") or not hasattr(dataset, "element_spec"):
+        if not self._is_counting or not is_dataset(dataset):
             return dataset
         call = self._recorder.call(call_id_of(dataset))
         if call is not None:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from advisor.capture.instrument.dataset_ids import is_dataset
 from advisor.prove.trial.heartbeat import silent
 from advisor.prove.trial.streams import OPAQUE, Row, Stream, tensorflow_message
 
@@ -108,7 +109,7 @@ def _digest(element: Any) -> tuple[Row, tuple[tuple[float, ...], ...], tuple[str
     kinds: list[str] = []
     size = 0
     for leaf in tf.nest.flatten(element):
-        if hasattr(leaf, "element_spec") and hasattr(leaf, "_variant_tensor"):
+        if is_dataset(leaf):
             inner = collect(leaf, Bounds(_NESTED_LIMIT, 10.0))
             ended = f"{inner.is_complete} {inner.error}".encode()
             digests.append(_hash(b"dataset", ended, *(digest for row in inner.rows for digest in row)))
@@ -171,7 +172,7 @@ def arrays_of(element: Any) -> list[Any]:  # noqa: ANN401
 
     arrays: list[Any] = []
     for leaf in tf.nest.flatten(element):
-        if hasattr(leaf, "element_spec") and hasattr(leaf, "_variant_tensor"):
+        if is_dataset(leaf):
             arrays.append(np.zeros(0, np.int8))
             continue
         for tensor in tf.nest.flatten(leaf, expand_composites=True):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping
 
+from advisor.capture.instrument.dataset_ids import is_dataset
 from advisor.capture.instrument.graph_identity import spec_identity, traced_identity
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import LoggedCall
@@ -15,7 +16,6 @@ from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.calls import Call
 from advisor.model.edits import Edit, MoveAfter, SetFunction, SplitFlatMap, SplitFunction, SplitMap, Vectorize
 from advisor.prove.trial.sibling_datasets import sibling_datasets
-from advisor.replay.dataset_objects import is_dataset
 from advisor.replay.edited import first_id, rest_id
 from advisor.replay.replay import CannotReplay, Replay
 from advisor.rewrite.shared_calls import spread

@@ -7,12 +7,21 @@ last. If it is lost, the run folder must be named instead.
 from __future__ import annotations
 
 import hashlib
-import json
+import os
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from advisor.model.atomic_file import replace_synced
+from advisor.model.codec import decode_message, encode_message
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    file: str
+    run_folders: tuple[Path, ...]
+    """The latest change last."""
 
 
 def add(files: Sequence[Path], run_folder: Path) -> None:
@@ -27,8 +36,8 @@ def add(files: Sequence[Path], run_folder: Path) -> None:
     """
     try:
         for file in dict.fromkeys(files):
-            others = [other for other in folders(file) if other != run_folder]
-            _write(_place(file), str(file), [*others, run_folder])
+            others = (other for other in folders(file) if other != run_folder)
+            _write(_place(file), _Entry(str(file), (*others, run_folder)))
     except OSError:
         remove(run_folder)
         raise
@@ -41,36 +50,35 @@ def folder() -> Path:
     return user_state_path("tfdata-advisor") / "written"
 
 
-def folders(file: Path) -> list[Path]:
+def folders(file: Path) -> tuple[Path, ...]:
     """Return the run folders of the file's changes that are not undone, the latest last."""
-    return _read(_place(file))[1]
+    return _read(_place(file)).run_folders
 
 
 def remove(run_folder: Path) -> None:
     """Remove a run folder whose change has been undone, from every entry that can be written."""
     for place in folder().glob("*.json"):
-        file, known = _read(place)
-        if run_folder in known:
+        entry = _read(place)
+        if run_folder in entry.run_folders:
             with suppress(OSError):
-                _write(place, file, [other for other in known if other != run_folder])
+                _write(place, _Entry(entry.file, tuple(other for other in entry.run_folders if other != run_folder)))
 
 
 def _place(file: Path) -> Path:
-    return folder() / f"{hashlib.sha256(str(file).encode()).hexdigest()[:24]}.json"
+    return folder() / f"{hashlib.sha256(os.fsencode(file)).hexdigest()[:24]}.json"
 
 
-def _read(place: Path) -> tuple[str, list[Path]]:
-    """The changed file and its run folders; none if the entry does not exist or is damaged."""
+def _read(place: Path) -> _Entry:
+    """The entry; without run folders if it does not exist or is damaged."""
     try:
-        content = json.loads(place.read_bytes())
-        return str(content["file"]), [Path(run_folder) for run_folder in content["run_folders"]]
-    except (OSError, ValueError, KeyError, TypeError):
-        return "", []
+        return decode_message(place.read_bytes(), _Entry)
+    except (OSError, ValueError):
+        return _Entry("", ())
 
 
-def _write(place: Path, file: str, run_folders: list[Path]) -> None:
-    if not run_folders:
+def _write(place: Path, entry: _Entry) -> None:
+    if not entry.run_folders:
         place.unlink(missing_ok=True)
         return
     place.parent.mkdir(parents=True, exist_ok=True)
-    replace_synced(place, json.dumps({"file": file, "run_folders": list(map(str, run_folders))}).encode())
+    replace_synced(place, encode_message(entry).encode())

@@ -194,12 +194,10 @@ def _swap(steps: Sequence[Step]) -> None:
 
 
 def _is_restored(step: Step) -> bool:
-    """Restore the file; whether it is the original one again, or at least has the original bytes."""
+    """Restore the original file; whether that succeeded."""
     with contextlib.suppress(OSError):
         step.kept.replace(step.path)
         return True
-    with contextlib.suppress(AdvisorError):
-        return read(step.path) == step.now
     return False
 
 

@@ -9,7 +9,6 @@ user's files is changed, and is kept for undoing.
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,12 +16,27 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from advisor.model.atomic_file import replace_synced, write_synced
+from advisor.model.codec import decode_message, encode_message
 from advisor.model.errors import AdvisorError
 
 FOLDER = "source"
 _NAME = "journal.json"
 
 WRITING, WRITTEN, UNDOING, UNDONE = "writing", "written", "undoing", "undone"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    """What journal.json holds."""
+
+    state: str
+    pid: int
+    entries: tuple[_Entry, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +68,17 @@ class WriteJournal:
         Raises:
             OSError: It cannot be written.
         """
-        changed = replace(self, state=state)
-        content = {"state": state, "pid": self.pid, "entries": [{"path": str(path)} for path in self.paths]}
-        replace_synced(self.run_folder / FOLDER / _NAME, json.dumps(content, indent=1).encode())
-        return changed
+        content = _Content(state, self.pid, tuple(map(_Entry, self.paths)))
+        replace_synced(self.run_folder / FOLDER / _NAME, encode_message(content).encode())
+        return replace(self, state=state)
+
+    def how_to_undo(self, again: str = "") -> str:
+        """Return what restores the files, as the end of a sentence.
+
+        Args:
+            again: Words after the command.
+        """
+        return f"run advisor fix --undo {self.run_folder}{again}; the old bytes are also in {self.run_folder / FOLDER}."
 
     @staticmethod
     def _bytes(path: Path) -> bytes:
@@ -97,15 +118,14 @@ def load(run_folder: Path) -> WriteJournal | None:
     """
     path = run_folder / FOLDER / _NAME
     try:
-        content = json.loads(path.read_bytes())
-        paths = tuple(Path(entry["path"]) for entry in content["entries"])
-        return WriteJournal(run_folder, content["state"], paths, int(content["pid"]))
+        content = decode_message(path.read_bytes(), _Content)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError) as error:
         raise AdvisorError(
             f"{path} cannot be read ({error}); the old bytes of the files are in {path.parent}."
         ) from None
+    return WriteJournal(run_folder, content.state, tuple(entry.path for entry in content.entries), content.pid)
 
 
 def forget(journal: WriteJournal) -> None:

@@ -77,8 +77,7 @@ def revert(journal: WriteJournal) -> tuple[Path, ...]:
     except PartlyChanged as error:
         restored, others = ", ".join(map(str, error.changed)), ", ".join(map(str, error.unchanged))
         raise AdvisorError(
-            f"Only {restored} could be restored, not {others}: {error}. After repairing that, run advisor fix --undo "
-            f"{journal.run_folder} again; the old bytes are also in {journal.backup(0).parent}."
+            f"Only {restored} could be restored, not {others}: {error}. After repairing that, {journal.how_to_undo(' again')}"
         ) from None
     with contextlib.suppress(OSError):
         journal.with_state(UNDONE)

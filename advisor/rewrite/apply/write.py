@@ -54,7 +54,7 @@ def write_patch(patch: Patch, run_folder: Path, script: Path | None = None) -> t
     try:
         backup_index.add(names, run_folder)
     except OSError as error:
-        _forget_if_untouched(journal, steps)
+        _forget(journal)
         raise AdvisorError(
             f"The entry that advisor fix --undo needs cannot be written to {error.filename or backup_index.folder()}: "
             f"{why(error)}; no file was changed."
@@ -63,9 +63,13 @@ def write_patch(patch: Patch, run_folder: Path, script: Path | None = None) -> t
         exchange(steps)
     except PartlyChanged as error:
         raise AdvisorError(_how_to_restore(error, journal)) from None
-    except BaseException:
-        with undisturbed():
-            _forget_if_untouched(journal, steps)
+    except AdvisorError:
+        _forget(journal)
+        raise
+    except BaseException:  # Ctrl-C, before the files were replaced or after it
+        with contextlib.suppress(AdvisorError):
+            if all(read(step.path) == step.now for step in steps):
+                _forget(journal)
         raise
     with contextlib.suppress(OSError):  # a journal in state `writing` can be undone as well
         journal.with_state(WRITTEN)
@@ -93,13 +97,12 @@ def _how_to_restore(error: PartlyChanged, journal: WriteJournal) -> str:
     unchanged = f"; not changed: {others}" if others else ""
     return (
         f"The change could be neither completed nor reverted: {error}. Changed: {changed}{unchanged}. To restore the changed "
-        f"files, run advisor fix --undo {journal.run_folder}; the old bytes are also in {journal.backup(0).parent}."
+        f"files, {journal.how_to_undo()}"
     )
 
 
-def _forget_if_untouched(journal: WriteJournal, steps: list[Step]) -> None:
-    """After a failure or Ctrl-C, remove the journal if no file was changed."""
-    with contextlib.suppress(AdvisorError):
-        if all(read(step.path) == step.now for step in steps):
-            journals.forget(journal)
-            backup_index.remove(journal.run_folder)
+def _forget(journal: WriteJournal) -> None:
+    """Remove the traces of a change that was not made."""
+    with undisturbed():
+        journals.forget(journal)
+        backup_index.remove(journal.run_folder)

@@ -8,6 +8,7 @@ import stat
 import pytest
 
 from advisor.model.errors import AdvisorError
+from advisor.rewrite.apply import backup_index
 from advisor.rewrite.apply.undo import undo
 from advisor.rewrite.apply.write import write_patch
 from advisor.rewrite.patch import Patch
@@ -48,12 +49,14 @@ def test_a_script_whose_module_was_changed_is_undone_by_its_own_name(script, run
 
 def test_permissions_and_a_link_to_the_script_stay(script, run_folder, tmp_path):
     script.chmod(0o754)
+    os.utime(script, (1, 1))
     link = tmp_path / "link.py"
     link.symlink_to(script)
     write_patch(patch_of(link.resolve()), run_folder, link)
     assert link.is_symlink()
     assert link.read_bytes() == AFTER
     assert stat.S_IMODE(script.stat().st_mode) == 0o754
+    assert script.stat().st_mtime > 1  # or Python would not compile it again
     undo(link)
     assert (script.read_bytes(), stat.S_IMODE(script.stat().st_mode)) == (BEFORE, 0o754)
 
@@ -144,3 +147,34 @@ def test_a_run_folder_that_is_gone_is_told(script, run_folder):
     run_folder.rmdir()
     with pytest.raises(AdvisorError, match="which contained the backup of the last change"):
         undo(script)
+
+
+def test_a_file_name_that_is_no_unicode(script, run_folder):
+    odd = script.with_name(os.fsdecode(b"tr\xff.py"))
+    script.rename(odd)
+    write_patch(patch_of(odd), run_folder)
+    assert odd.read_bytes() == AFTER
+    undo(odd)
+    assert odd.read_bytes() == BEFORE
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"[]", b"\xff", b'{"state": "written", "pid": 1, "entries": [{}]}'])
+def test_a_damaged_journal_is_reported_with_the_place_of_the_old_bytes(script, run_folder, content):
+    write_patch(patch_of(script), run_folder)
+    journal = run_folder / "source" / "journal.json"
+    journal.write_bytes(content)
+    with pytest.raises(AdvisorError) as error:
+        undo(script)
+    assert str(error.value).startswith(f"{journal} cannot be read (")
+    assert str(error.value).endswith(f"); the old bytes of the files are in {journal.parent}.")
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b'{"file": "train.py", "run_folders": 1}'])
+def test_after_a_damaged_entry_the_run_folder_undoes(script, run_folder, content):
+    write_patch(patch_of(script), run_folder)
+    (entry,) = backup_index.folder().glob("*.json")
+    entry.write_bytes(content)
+    with pytest.raises(AdvisorError, match=r"no change of .* is recorded"):
+        undo(script)
+    assert undo(run_folder) == (script,)
+    assert script.read_bytes() == BEFORE

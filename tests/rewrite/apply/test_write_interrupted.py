@@ -118,14 +118,21 @@ def test_killed_while_new_bytes_are_written(project, run_folder, number):
     assert names_in(project) == {"a.py", "b.py", "c.py"}
 
 
-def test_killed_while_undoing(project, run_folder):
-    write_patch(patch_of(*sorted(project.glob("*.py"))), run_folder)
+@pytest.mark.parametrize("recovery", ["undo", "write to another folder"])
+def test_killed_while_undoing(project, run_folder, tmp_path, recovery):
+    patch = patch_of(*sorted(project.glob("*.py")))
+    write_patch(patch, run_folder)
     process = child(PAUSE_AFTER, project, run_folder, "undo", "1")
     wait_for_pause(process)
     process.kill()
     process.communicate()
     assert contents(project) == [BEFORE, AFTER, AFTER]
-    undo(run_folder)
+    if recovery == "undo":
+        undo(run_folder)
+    else:
+        write_patch(patch, tmp_path / "other")
+        assert contents(project) == [AFTER] * 3
+        undo(tmp_path / "other")
     assert contents(project) == [BEFORE] * 3
     assert names_in(project) == {"a.py", "b.py", "c.py"}
 
@@ -193,6 +200,25 @@ def test_a_failure_between_two_files_gives_the_first_ones_back(project, run_fold
     assert [path.stat().st_ino for path in sorted(project.glob("*.py"))] == numbers  # the very same files
     assert names_in(project) == {"a.py", "b.py", "c.py"}
     assert not (run_folder / "source").exists()
+
+
+EDIT = """
+    def edit(event, args):
+        if event == "os.rename" and os.fspath(args[1]).endswith("a.py"):
+            (folder / "b.py").write_bytes(b"mine")
+    sys.addaudithook(edit)
+"""
+
+
+def test_an_edit_between_two_files_stays_and_the_first_ones_are_given_back(project, run_folder, tmp_path):
+    process = child(EDIT, project, run_folder, "write")
+    _, error = process.communicate(timeout=20)
+    assert "b.py has just been changed by another program, so no file was changed" in error
+    assert contents(project) == [BEFORE, b"mine", BEFORE]
+    assert names_in(project) == {"a.py", "b.py", "c.py"}
+    assert not (run_folder / "source").exists()
+    write_patch(patch_of(project / "a.py"), tmp_path / "other")
+    assert contents(project) == [AFTER, b"mine", BEFORE]
 
 
 LIMIT = """
@@ -269,6 +295,7 @@ def test_a_full_disk_under_the_run_folder(small_disk, script):
     with pytest.raises(AdvisorError, match="No backup can be written"):
         write_patch(patch_of(script), small_disk / "run")
     assert script.read_bytes() == BEFORE
+    assert not (small_disk / "run" / "source").exists()
 
 
 def test_a_disk_that_fills_up_after_the_backup_still_undoes(small_disk, script):
