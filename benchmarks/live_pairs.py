@@ -5,7 +5,7 @@
 In: nothing.  Out: per comparison of known kind (A/A, or one change) the ratio of step times from fresh processes and from live
 ones, with its 95 % interval, the seconds that it took, and why fresh processes were measured instead, if they were.
 
-Both are measured as `advisor fix` would (`advisor.prove.end_to_end`, `advisor.prove.live_pairs`), the sequential test included;
+Both are measured as `advisor fix` would (`advisor.prove.measure.end_to_end`, `advisor.prove.measure.live_pairs`), the sequential test included;
 which of them comes first alternates. Run it alone: it takes about an hour on two cores.
 """
 
@@ -27,8 +27,8 @@ from published import machine_sentence, write_section
 from advisor.capture.request import CaptureRequest
 from advisor.model.intervals import t_quantile
 from advisor.model.units import format_range
-from advisor.prove.end_to_end import measure_end_to_end
-from advisor.prove.live_pairs import measure_live_pairs
+from advisor.prove.measure.end_to_end import measure_end_to_end
+from advisor.prove.measure.live_pairs import measure_live_pairs
 
 WINDOW_S = 4.0
 WAYS = ("fresh", "live")

@@ -27,8 +27,8 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.calls import Call
 from advisor.predict import split_of
-from advisor.prove.trial.element_digests import Bounds
-from advisor.prove.trial.equivalence import Equivalence
+from advisor.prove.trial.elements.element_digests import Bounds
+from advisor.prove.trial.elements.equivalence import Equivalence
 from advisor.replay.replay import CannotReplay
 from advisor.testing import map_, pipeline, source
 

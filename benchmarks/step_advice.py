@@ -56,7 +56,7 @@ OUTCOMES = {
     SILENT: "the rule has nothing to say",
 }
 _FAILS = "the script fails with it: "
-"""What precedes the error of a script in the reason of a rejected change (`advisor.prove.step_trials`)."""
+"""What precedes the error of a script in the reason of a rejected change (`advisor.prove.search.step_trials`)."""
 
 
 @dataclass(frozen=True)

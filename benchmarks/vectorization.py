@@ -34,8 +34,8 @@ from advisor.model.edits import MoveAfter, Vectorize
 from advisor.model.finding import Safety
 from advisor.model.vectorizable_ops import DRAWING_OPS, LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
 from advisor.predict import vectorizing_fix
-from advisor.prove.trial.element_digests import Bounds
-from advisor.prove.trial.equivalence import Equivalence
+from advisor.prove.trial.elements.element_digests import Bounds
+from advisor.prove.trial.elements.equivalence import Equivalence
 from advisor.replay.batch_function import batch_function
 from advisor.replay.replay import CannotReplay
 from advisor.testing import batch, map_, pipeline, source

@@ -31,7 +31,7 @@ from advisor.capture.window.profiler import Profiler
 from advisor.capture.window.watchdog import Watchdog
 
 _PACKAGE = Path(__file__).resolve().parents[1]
-"""The advisor's child processes are scripts in this folder: `capture/child.py` and `prove/trial/proof_child.py`."""
+"""The advisor's child processes are scripts in this folder: `capture/child.py` and `prove/trial/runs/proof_child.py`."""
 
 
 class _Follower:

@@ -145,7 +145,7 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
 
 def _fix(request: FixRequest, rules: Sequence[LoadedRule], settings: Settings, quiet: bool) -> FixResult:
     """Run all phases; if Ctrl-C ends them before there is a result, say how to go on."""
-    from advisor.prove.early_ends import interrupted_before_trials
+    from advisor.prove.ends.early_ends import interrupted_before_trials
     from advisor.workflows.fix import fix
 
     try:

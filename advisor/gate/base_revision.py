@@ -12,7 +12,7 @@ from pathlib import Path
 from advisor.gate.git_command import GitFailed, git_output
 from advisor.model.errors import AdvisorError
 from advisor.model.regular_files import read_regular
-from advisor.prove.source_overlays import Files
+from advisor.prove.measure.source_overlays import Files
 
 _REGULAR = ("100644", "100755")
 """Modes of regular files; links and submodules are not compared."""

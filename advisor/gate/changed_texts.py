@@ -16,7 +16,7 @@ from pathlib import Path
 
 from advisor.gate.base_revision import read_base, read_file
 from advisor.model.errors import AdvisorError
-from advisor.prove.source_overlays import Files
+from advisor.prove.measure.source_overlays import Files
 from advisor.rewrite.project import project_root
 from advisor.sandbox.temporary import temporary_folder
 

@@ -1,6 +1,6 @@
 """The result of `advisor prove`: what a change of a script does to its data and to its speed, with one verdict.
 
-`ChangeProof` is made by `advisor.workflows.prove`, its verdict by `advisor.prove.change_verdict`.
+`ChangeProof` is made by `advisor.workflows.prove`, its verdict by `advisor.prove.texts.change_verdict`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a paired test that may stop early has ended, and what that means for its estimate.
 
-`PairedTest` is made by `advisor.prove.end_to_end`, with the reasons of `advisor.model.sequential_test`.
+`PairedTest` is made by `advisor.prove.measure.end_to_end`, with the reasons of `advisor.model.sequential_test`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The comparison of two runs, as reported by `advisor compare`.
 
-`RunComparison` is made by `advisor.prove.compare_runs`.
+`RunComparison` is made by `advisor.prove.measure.compare_runs`.
 """
 
 from __future__ import annotations

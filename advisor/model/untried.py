@@ -1,7 +1,7 @@
 """Why a proof has ended, why fixes were not tried, and how to go on.
 
 In: nothing.  Out: `Why`, one name for each way in which `advisor fix` may end; `UntriedFix` and `NextStep`, parts of the report's
-proof. `advisor.prove.untried_fixes` and `advisor.prove.early_ends` make them.
+proof. `advisor.prove.ends.untried_fixes` and `advisor.prove.ends.early_ends` make them.
 """
 
 from __future__ import annotations

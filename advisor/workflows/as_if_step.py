@@ -18,7 +18,7 @@ from advisor.host.calibration.proof import UNLIMITED_SESSION_S
 from advisor.model.errors import AdvisorError
 from advisor.model.run_folder import new_run_folder
 from advisor.model.units import NS_PER_S
-from advisor.prove.proof_session import ProofSession
+from advisor.prove.session.proof_session import ProofSession
 from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.analyze import Request, analyze, analyze_run, write_reports
 from advisor.workflows.calibrate import calibrate_run

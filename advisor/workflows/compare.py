@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
-from advisor.prove.compare_runs import compare_reports
-from advisor.prove.end_to_end import measure_end_to_end
+from advisor.prove.measure.compare_runs import compare_reports
+from advisor.prove.measure.end_to_end import measure_end_to_end
 from advisor.workflows.analyze import Request, analyze, analyze_run
 
 if TYPE_CHECKING:

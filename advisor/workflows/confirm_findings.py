@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from advisor.capture.request import labelled
 from advisor.model.errors import AdvisorError
 from advisor.model.text import message_of
-from advisor.prove.source_overlays import overlays
+from advisor.prove.measure.source_overlays import overlays
 from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.analyze import Capture, Request, analyze
 

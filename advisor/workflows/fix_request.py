@@ -14,7 +14,7 @@ from advisor.host.calibration.proof import DEFAULT_BUDGET_S
 from advisor.model.errors import NotWritable
 from advisor.model.outcome import Report
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
-from advisor.prove.script_commands import ScriptCommands
+from advisor.prove.ends.script_commands import ScriptCommands
 from advisor.rewrite.apply.writable import early_obstacle
 from advisor.rewrite.patch import Patch
 from advisor.workflows.analyze import Request

@@ -78,7 +78,7 @@ def measure_headroom(
     Returns:
         The recording as it is stored now.
     """
-    from advisor.prove.proof_session import ProofSession
+    from advisor.prove.session.proof_session import ProofSession
 
     call_id = next((consumer.call_id for consumer in recording.consumers if consumer.is_main), None)
     call = next((call for call in recording.calls if call.id == call_id), None)

@@ -16,7 +16,7 @@ from advisor.cli import main
 from advisor.commands import offload as command
 from advisor.model.offload_result import MOVABLE, REFUSED, Movability, Offload, ServiceProof, Sizing
 from advisor.offload.files import server_text
-from advisor.prove.trial.service_processes import ServiceProcesses
+from advisor.prove.trial.service.service_processes import ServiceProcesses
 from tests.commands.offload_scripts import (
     FINITE_SCRIPT,
     KERAS_SCRIPT,

@@ -1,4 +1,4 @@
-"""What is said if no dispatcher answers. No TensorFlow: `tests/prove/trial/test_served_trial.py` asks real ones."""
+"""What is said if no dispatcher answers. No TensorFlow: `tests/prove/trial/service/test_served_trial.py` asks real ones."""
 
 from __future__ import annotations
 

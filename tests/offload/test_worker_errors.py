@@ -7,7 +7,7 @@ import pytest
 from advisor.model.calls import Call, FunctionFacts, Site
 from advisor.model.offload_result import FILES, OP, PYTHON, SERVICE, Objection
 from advisor.offload.worker_errors import objection_of
-from advisor.prove.trial.streams import tensorflow_message
+from advisor.prove.trial.elements.streams import tensorflow_message
 
 FILE = "NotFoundError: /data/a.tfrecord; No such file or directory"
 IN_FUNCTION = (

@@ -15,9 +15,9 @@ from advisor.cli import main
 from advisor.model.calls import Call, Site
 from advisor.model.edits import Code, InsertAfter, SetArgument
 from advisor.model.finding import Finding, Fix, Safety
-from advisor.prove.fixed_numbers import with_cheapest
-from advisor.prove.loop_result import Attempt, LoopResult, edits_of
-from advisor.prove.proof_session import ProofSession
+from advisor.prove.search.fixed_numbers import with_cheapest
+from advisor.prove.search.loop_result import Attempt, LoopResult, edits_of
+from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.trial.trial_result import FASTER
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.long, pytest.mark.timed, pytest.mark.slow]

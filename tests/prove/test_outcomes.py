@@ -13,11 +13,11 @@ from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.settings import Settings
-from advisor.prove.end_to_end import EndToEnd
-from advisor.prove.loop_result import Attempt, LoopResult
+from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.search.loop_result import Attempt, LoopResult
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of, sentence_of
-from advisor.prove.run_steps import RunSteps
-from advisor.prove.script_proof import prove_on_script
+from advisor.prove.measure.run_steps import RunSteps
+from advisor.prove.search.script_proof import prove_on_script
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 from advisor.testing import batch, map_, pipeline, shuffle, source
 

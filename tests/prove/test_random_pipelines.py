@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.edits import Vectorize
 from advisor.model.finding import Safety
-from advisor.prove.trial.element_digests import Bounds
-from advisor.prove.trial.equivalence import Equivalence
+from advisor.prove.trial.elements.element_digests import Bounds
+from advisor.prove.trial.elements.equivalence import Equivalence
 from tests.effort import examples
 from tests.prove.random_pipelines import (
     Script,

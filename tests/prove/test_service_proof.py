@@ -6,8 +6,8 @@ import pytest
 
 from advisor.model.offload_result import ServedMeasurement, ServiceMeasurement
 from advisor.model.outcome import Interval
-from advisor.prove.end_to_end import EndToEnd
-from advisor.prove.run_steps import RunSteps
+from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.run_steps import RunSteps
 from advisor.prove.service_proof import proof_of
 
 ADDRESS = "grpc://dispatcher:5000"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.calls import Call, Site
 from advisor.model.edits import BuildOnce, InsertAfter
-from advisor.prove.trial.call_matching import CallMatching
+from advisor.prove.trial.runs.call_matching import CallMatching
 from advisor.prove.trial.messages import edits_from_json, edits_to_json
 from advisor.replay.edited import lay_out
 from advisor.replay.edited_graph import edited_graph

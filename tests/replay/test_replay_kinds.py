@@ -10,7 +10,7 @@ import pytest
 
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
 from advisor.model.edits import Code, InsertAfter, SetArgument
-from advisor.prove.trial.element_digests import Bounds, collect
+from advisor.prove.trial.elements.element_digests import Bounds, collect
 from advisor.replay.edited_calls import edited_calls
 from advisor.replay.replay import TWIN
 from tests.recorded import Recorded

@@ -9,8 +9,8 @@ import pytest
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.edits import InsertAfter, SplitMap, Vectorize
 from advisor.model.finding import Safety
-from advisor.prove.trial.element_digests import Bounds
-from advisor.prove.trial.equivalence import Equivalence
+from advisor.prove.trial.elements.element_digests import Bounds
+from advisor.prove.trial.elements.equivalence import Equivalence
 from advisor.prove.trial.trial_result import REFUSED
 from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.replay.edited import CannotSplit

@@ -16,7 +16,7 @@ from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.call_graph import CallGraph
 from advisor.model.calls import Call
 from advisor.model.edits import Edit
-from advisor.prove.trial.script_calls import recorded_graph
+from advisor.prove.trial.runs.script_calls import recorded_graph
 from tests.recorded import Recorded
 
 

@@ -15,10 +15,10 @@ from advisor.model.edits import Edit, MoveAfter, VectorizeParts
 from advisor.model.finding import Safety
 from advisor.model.pipeline import Analysis
 from advisor.predict import mixed_function
-from advisor.prove.graph_difference import difference
-from advisor.prove.trial.element_digests import Bounds
-from advisor.prove.trial.equivalence import Equivalence
-from advisor.prove.trial.script_calls import recorded_graph
+from advisor.prove.texts.graph_difference import difference
+from advisor.prove.trial.elements.element_digests import Bounds
+from advisor.prove.trial.elements.equivalence import Equivalence
+from advisor.prove.trial.runs.script_calls import recorded_graph
 from advisor.replay.edited import CannotVectorize
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.cannot_rewrite import CannotRewrite

@@ -9,8 +9,8 @@ import pytest
 from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.edits import InsertAfter, SplitFlatMap
-from advisor.prove.graph_difference import difference
-from advisor.prove.trial.script_calls import recorded_graph
+from advisor.prove.texts.graph_difference import difference
+from advisor.prove.trial.runs.script_calls import recorded_graph
 from advisor.replay.edited import CannotReplay
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.patch import Patch, patch_for

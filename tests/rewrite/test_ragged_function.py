@@ -14,10 +14,10 @@ from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.finding import Safety
 from advisor.predict import ragged_text
 from advisor.predict.ragged_text import RaggedText
-from advisor.prove.graph_difference import difference
-from advisor.prove.trial.element_digests import Bounds
-from advisor.prove.trial.equivalence import Equivalence
-from advisor.prove.trial.script_calls import recorded_graph
+from advisor.prove.texts.graph_difference import difference
+from advisor.prove.trial.elements.element_digests import Bounds
+from advisor.prove.trial.elements.equivalence import Equivalence
+from advisor.prove.trial.runs.script_calls import recorded_graph
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.patch import Patch, patch_for
 from tests.effort import examples

@@ -14,8 +14,8 @@ from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.calls import Call
 from advisor.model.edits import BuildOnce, Edit, SplitFlatMap, SplitMap, VectorizeParts, VectorizeRagged
-from advisor.prove.graph_difference import difference, unstable_fields
-from advisor.prove.trial.script_calls import recorded_graph
+from advisor.prove.texts.graph_difference import difference, unstable_fields
+from advisor.prove.trial.runs.script_calls import recorded_graph
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.cannot_rewrite import CannotRewrite
 from advisor.rewrite.patch import Patch, patch_for

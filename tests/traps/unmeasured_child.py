@@ -1,4 +1,4 @@
-"""The child process of a proof (`advisor/prove/trial/proof_child.py`), whose A/B measurement says `faster` without
+"""The child process of a proof (`advisor/prove/trial/runs/proof_child.py`), whose A/B measurement says `faster` without
 measuring.
 
 In: what that child takes.  Out: what it gives; elements are compared as ever.
@@ -27,7 +27,7 @@ def _bootstrap() -> None:
             raise RuntimeError(f"advisor.prove.trial.trial_runner.{name} is gone: unmeasured_child.py has to follow.")
     trial_runner.measure = says_faster
     trial_runner.Plan = functools.partial(Plan, warmup_s=0.3)
-    child = Path(advisor.__file__).parent / "prove" / "trial" / "proof_child.py"
+    child = Path(advisor.__file__).parent / "prove" / "trial" / "runs" / "proof_child.py"
     sys.path.insert(0, str(child.parent))  # the child expects its own folder there, and takes it away
     runpy.run_path(str(child), run_name="__main__")
 

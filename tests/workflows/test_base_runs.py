@@ -11,8 +11,8 @@ from advisor.gate.base_revision import BaseTexts
 from advisor.model.calls import Site
 from advisor.model.errors import ScriptFailed
 from advisor.model.settings import Settings
-from advisor.prove import end_to_end
-from advisor.prove.run_steps import LoopSteps, RunSteps
+from advisor.prove.measure import end_to_end
+from advisor.prove.measure.run_steps import LoopSteps, RunSteps
 from advisor.workflows.analyze import Request
 from advisor.workflows.base_runs import compare_with_base
 from tests.gate.made_runs import MS, made_report

@@ -1,4 +1,4 @@
-"""Constants of moving a pipeline to tf.data service (`advisor.offload`, `advisor.prove.trial.service_trial`)."""
+"""Constants of moving a pipeline to tf.data service (`advisor.offload`, `advisor.prove.trial.service.service_trial`)."""
 
 from __future__ import annotations
 

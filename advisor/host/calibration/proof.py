@@ -111,7 +111,7 @@ CACHE_RESERVE = Constant(
 MEMORY_SAMPLE_S = Constant(0.02, "s", "One sample costs some 20 us; datasets grow for longer than this.", TWO_CORES)
 """Time between two looks at the memory of the process."""
 
-# -- Fixed numbers instead of AUTOTUNE (`advisor.prove.fixed_numbers`)
+# -- Fixed numbers instead of AUTOTUNE (`advisor.prove.search.fixed_numbers`)
 
 NUMBERS_RESERVE = Constant(
     1.25, "ratio", "Chosen: the training shares the cores with the calls, and elements differ. Not measured."
@@ -130,7 +130,7 @@ MATERIAL_BYTES = Constant(
 MATERIAL_SHARE = Constant(0.1, "share", "As `MATERIAL_BYTES`.")
 """... or less than this share of the process's peak do not replace AUTOTUNE."""
 
-# -- The child that serves trials (`advisor.prove.held_process`)
+# -- The child that serves trials (`advisor.prove.session.held_process`)
 
 TRIAL_S = Constant(90.0, "s", "Most trials need a third of it.")
 """Longest time for the turns of one trial."""
@@ -208,7 +208,7 @@ HEADROOM_RUN_S = Constant(300.0, "s")
 UNLIMITED_SESSION_S = Constant(3600.0, "s", "A script that never reads a dataset ends by itself.")
 """Limit of a session without a budget."""
 
-# -- Live processes that take turns (`advisor.prove.live_pairs`)
+# -- Live processes that take turns (`advisor.prove.measure.live_pairs`)
 
 TURN_SETTLE_S = Constant(
     0.5,

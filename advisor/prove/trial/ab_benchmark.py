@@ -212,7 +212,7 @@ class Side:
         except StopIteration:
             pass  # the exception's traceback references the iterator, which must not be destroyed before that is timed
         except Exception as error:
-            from advisor.prove.trial.streams import tensorflow_message
+            from advisor.prove.trial.elements.streams import tensorflow_message
 
             raise CannotMeasure(f"the pipeline {self.name} fails: {tensorflow_message(error)}") from error
         else:

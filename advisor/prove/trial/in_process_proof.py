@@ -25,7 +25,7 @@ from advisor.replay.replay import Replay
 
 
 class InProcessSession:
-    """The session that `advisor.prove.greedy_loop` uses for one rebuilt dataset."""
+    """The session that `advisor.prove.search.greedy_loop` uses for one rebuilt dataset."""
 
     def __init__(
         self, rebuilt: Rebuilt, target: str, folder: Path, deadline: float, on_progress: Callable[[Progress], None]

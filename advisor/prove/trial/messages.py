@@ -19,7 +19,7 @@ from advisor.model.edits import Edit
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
 from advisor.model.recording import ScriptExit
-from advisor.prove.trial.service_messages import ServiceMeasured, ServiceRequest, ServiceTried
+from advisor.prove.trial.service.service_messages import ServiceMeasured, ServiceRequest, ServiceTried
 from advisor.prove.trial.text_messages import TextReply, TextRequest
 from advisor.prove.trial.trial_result import Trial
 
@@ -42,7 +42,7 @@ class ProofRequest:
     lost: tuple[str, ...] = ()
     """Calls of the first run after which a cache is lost in every epoch, see `TrialRunner`."""
     is_analysed: bool = False
-    """This is the first run: it is profiled, and held after its window (`advisor.prove.trial.analysed_run`)."""
+    """This is the first run: it is profiled, and held after its window (`advisor.prove.trial.runs.analysed_run`)."""
 
 
 class TryFix(msgspec.Struct, frozen=True, tag=True):

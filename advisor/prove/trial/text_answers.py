@@ -14,15 +14,15 @@ from advisor.model.calls import Call
 from advisor.model.edits import Edit, SetArgument
 from advisor.model.errors import AdvisorError
 from advisor.prove.trial.ab_benchmark import Plan, Side
-from advisor.prove.trial.distribution_tests import SMALLEST_SAMPLE
-from advisor.prove.trial.element_digests import Bounds, arrays_of
-from advisor.prove.trial.equivalence import is_batched, is_seeded
-from advisor.prove.trial.heartbeat import Heartbeat
+from advisor.prove.trial.elements.distribution_tests import SMALLEST_SAMPLE
+from advisor.prove.trial.elements.element_digests import Bounds, arrays_of
+from advisor.prove.trial.elements.equivalence import is_batched, is_seeded
+from advisor.prove.trial.elements.heartbeat import Heartbeat
 from advisor.prove.trial.peak_memory import PeakMemory
-from advisor.prove.trial.sampled_streams import SampledStreams
+from advisor.prove.trial.elements.sampled_streams import SampledStreams
 from advisor.prove.trial.sibling_datasets import leaf_datasets, upstream_ids
-from advisor.prove.trial.stream_files import write_elements, write_stream
-from advisor.prove.trial.streams import OriginalFails
+from advisor.prove.trial.elements.stream_files import write_elements, write_stream
+from advisor.prove.trial.elements.streams import OriginalFails
 from advisor.prove.trial.text_messages import (
     CachesRead,
     DatasetFacts,

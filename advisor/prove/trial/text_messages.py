@@ -1,6 +1,6 @@
 """Messages by which two texts of a script are compared, each held in a process of its own.
 
-In: what the driver (`advisor.prove.held_text`) asks.  Out: what the child (`advisor.prove.trial.text_answers`) answers. Datasets
+In: what the driver (`advisor.prove.texts.held_text`) asks.  Out: what the child (`advisor.prove.trial.text_answers`) answers. Datasets
 have numbers: 0 is the one that the training consumes, the others are those that nothing else uses as an input.
 """
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 
-from advisor.prove.trial.compared_streams import Passes
+from advisor.prove.trial.elements.compared_streams import Passes
 
 
 @dataclass(frozen=True, slots=True)

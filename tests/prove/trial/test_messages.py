@@ -33,7 +33,7 @@ from advisor.model.edits import (
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
 from advisor.model.recording import ScriptExit
-from advisor.prove.trial.compared_streams import Passes
+from advisor.prove.trial.elements.compared_streams import Passes
 from advisor.prove.trial.messages import (
     Calls,
     Ended,

@@ -10,7 +10,7 @@ import pytest
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.edits import Edit, InsertAfter, MoveAfter, Remove, SetArgument
 from advisor.model.finding import Safety
-from advisor.prove.trial.distribution_tests import (
+from advisor.prove.trial.elements.distribution_tests import (
     P_VALUE,
     SMALLEST_ORDER,
     SMALLEST_SAMPLE,
@@ -23,11 +23,11 @@ from advisor.prove.trial.distribution_tests import (
     smallest_visible_loss,
     smallest_visible_share,
 )
-from advisor.prove.trial.element_digests import Bounds
-from advisor.prove.trial.equivalence import Equivalence
-from advisor.prove.trial.judgement import Judgement
-from advisor.prove.trial.random_streams import common_elements
-from advisor.prove.trial.streams import OPAQUE, Stream
+from advisor.prove.trial.elements.element_digests import Bounds
+from advisor.prove.trial.elements.equivalence import Equivalence
+from advisor.prove.trial.elements.judgement import Judgement
+from advisor.prove.trial.elements.random_streams import common_elements
+from advisor.prove.trial.elements.streams import OPAQUE, Stream
 
 
 def numbers(*columns):

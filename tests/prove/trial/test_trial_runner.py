@@ -15,7 +15,7 @@ from advisor.host.machine import memory_bytes
 from advisor.model.edits import InsertAfter
 from advisor.model.finding import Safety
 from advisor.prove.trial import trial_runner
-from advisor.prove.trial.equivalence import Equivalence
+from advisor.prove.trial.elements.equivalence import Equivalence
 from advisor.prove.trial.trial_result import FASTER, REFUSED
 from advisor.prove.trial.trial_runner import TrialRunner
 

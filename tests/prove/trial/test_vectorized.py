@@ -12,11 +12,11 @@ import pytest
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.edits import Edit, MoveAfter, Vectorize
 from advisor.model.finding import Safety
-from advisor.prove.trial.element_digests import Bounds
-from advisor.prove.trial.equivalence import Equivalence
-from advisor.prove.trial.judgement import Judgement
-from advisor.prove.trial.rounding import largest_deviation
-from advisor.prove.trial.script_calls import recorded_graph
+from advisor.prove.trial.elements.element_digests import Bounds
+from advisor.prove.trial.elements.equivalence import Equivalence
+from advisor.prove.trial.elements.judgement import Judgement
+from advisor.prove.trial.elements.rounding import largest_deviation
+from advisor.prove.trial.runs.script_calls import recorded_graph
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER
 from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.replay import vectorized_calls

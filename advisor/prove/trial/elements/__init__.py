@@ -1,0 +1,1 @@
+"""Compares the elements of two datasets: digests, streams, and statistical tests where they are random."""

@@ -1,0 +1,1 @@
+"""Runs of the script in a child process that count, check, hold or take turns."""

@@ -1,0 +1,112 @@
+"""How much time the runs of the whole script are left, and which kind of runs is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from advisor.capture.request import CaptureRequest
+from advisor.model.errors import ScriptFailed
+from advisor.model.finding import Finding
+from advisor.model.outcome import Interval
+from advisor.model.untried import Why
+from advisor.prove.search import whole_script
+from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.epoch_window import EpochWindow
+from advisor.prove.search.loop_result import Attempt, LoopResult
+from advisor.prove.outcomes import is_proved, sentence_of
+from advisor.prove.search.proposals import Proposals
+from advisor.prove.search.script_proof import prove_on_script
+from advisor.prove.measure.script_windows import ScriptWindow, ScriptWindows
+from advisor.prove.trial.trial_result import FASTER, Trial
+from advisor.prove.search.whole_script import WholeScript
+from advisor.rewrite.patch import Patch
+from advisor.testing import batch, map_, pipeline, source
+
+RUN_S = 10 + 3 + 3 + 2
+"""Start, warm-up, window and end of a run of a script that starts in 10 s."""
+
+
+@pytest.mark.parametrize(
+    ("left_s", "runs"),
+    [
+        (300, 8),  # the usual number
+        (180, 6),  # fewer may decide, too, and some proof is better than none
+        (150, 0),  # not even those: the trials take it all
+    ],
+)
+def test_trials_leave_time_for_the_runs_that_the_budget_allows(left_s: float, runs: int) -> None:
+    analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+    request = CaptureRequest(Path("unused"), Path("train.py"))
+    whole = WholeScript(request, analysis, Proposals({}, None), 10.0, left_s, lambda progress: None, clock=lambda: 0.0)
+    assert whole.seconds_to_reserve([]) == pytest.approx(runs * RUN_S)
+
+
+@pytest.mark.parametrize(("left_s", "runs"), [(300, 8), (150, 6), (140, 0)])
+def test_if_trials_are_short_the_whole_script_may_take_the_rest(left_s: float, runs: int) -> None:
+    analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+    request = CaptureRequest(Path("unused"), Path("train.py"))
+    whole = WholeScript(request, analysis, Proposals({}, None), 10.0, left_s, lambda progress: None, clock=lambda: 0.0)
+    assert whole.seconds_to_reserve([], 40.0) == pytest.approx(runs * RUN_S)
+
+
+@pytest.mark.parametrize(
+    ("takes_turns", "epochs", "expected"),
+    [(False, None, "fresh"), (True, None, "live"), (True, EpochWindow(60, 180, 3, 9.0), "fresh")],
+)
+def test_live_processes_are_used_if_the_request_asks_for_them(
+    takes_turns: bool, epochs: EpochWindow | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The time between epochs is never that of turns. How it was measured becomes a note."""
+    made = []
+
+    def measured(name: str) -> Callable[..., EndToEnd]:
+        def measure(*args: object, **kwargs: object) -> EndToEnd:
+            made.append(name)
+            return EndToEnd("same", starts=2, how="As asked." if name == "live" else "")
+
+        return measure
+
+    monkeypatch.setattr(whole_script, "measure_live_pairs", measured("live"))
+    monkeypatch.setattr(whole_script, "measure_end_to_end", measured("fresh"))
+    request = CaptureRequest(Path("unused"), Path("train.py"), takes_turns=takes_turns)
+    window = ScriptWindow(request, 10.0, epochs=epochs)
+    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits: window)
+    monkeypatch.setattr(ScriptWindows, "has_steps", True)
+    analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+    whole = WholeScript(request, analysis, Proposals({}, None), 10.0, 1e12, lambda progress: None, clock=lambda: 0.0)
+    assert whole.measure((), (), "nothing") is not None
+    assert (made, whole.runs) == ([expected], 2)
+    assert ("As asked." in whole.notes) is (expected == "live")
+
+
+def test_a_run_of_the_unchanged_script_that_fails_ends_the_proof_and_keeps_what_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It had been analysed before, so it fails now and then; nothing is written, and the command does not fail."""
+
+    def fails(*args: object, **kwargs: object) -> EndToEnd:
+        error = ScriptFailed("train.py failed (exit code 1).")
+        error.runs = 3
+        raise error
+
+    monkeypatch.setattr(whole_script, "measure_end_to_end", fails)
+    request = CaptureRequest(Path("unused"), Path("train.py"))
+    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits: ScriptWindow(request, 10.0))
+    monkeypatch.setattr(ScriptWindows, "has_steps", True)
+    analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+    script = WholeScript(request, analysis, Proposals({}, None), 10.0, 1e12, lambda progress: None, clock=lambda: 0.0)
+    finding = Finding("serial-map", "Parallelise", "Because.", fix=None)
+    monkeypatch.setattr(script, "_edits_of", lambda findings: ())
+    monkeypatch.setattr(script._proposals, "patch", lambda findings: Patch())
+    kept = LoopResult((Attempt(finding, Trial(FASTER, Interval(2.0, 1.9, 2.1)), is_kept=True),), (finding,))
+    loop, whole = prove_on_script(kept, script)
+    assert whole is not None and whole.is_script_failing and not is_proved(whole)
+    assert (loop.why, loop.kept, script.runs) == (Why.SCRIPT_UNSTABLE, (finding,), 3)
+    assert script.notes == [
+        "The whole script was not measured: without the changes, a run of it failed. train.py failed (exit code 1)."
+    ]
+    verdict, sentence = sentence_of(loop, whole)
+    assert verdict == FASTER and "as the unchanged script failed in a later run of the training" in sentence

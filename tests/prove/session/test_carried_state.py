@@ -1,0 +1,62 @@
+"""What the analysed run saw of changing state, in the recordings of edited pipelines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from advisor.model.calls import Call, Site
+from advisor.model.codec import decode, encode
+from advisor.model.pipeline import Analysis
+from advisor.model.recording import Recording, ScriptExit
+from advisor.model.state import ObservedState, StateChange
+from advisor.predict import cache_obstacles
+from advisor.prove.session.carried_state import with_state_of
+from advisor.testing import map_, pipeline, source
+
+MADE = pipeline(source(), map_("decode", ms=1), consumer_ms=1).analysis
+CHANGED = ObservedState(
+    "f", "file", "/data/val.txt", ("c5",), epochs=1, change=StateChange("changed", 1, "train.py", 31)
+)
+
+
+def call(number: int, method: str, line: int, *inputs: str) -> Call:
+    return Call(f"c{number}", method, Site("train.py", line, 1, line, 9), inputs=inputs)
+
+
+TRAINING = (call(1, "range", 1), call(2, "shuffle", 4, "c1"), call(3, "batch", 5, "c2"))
+LATER = (call(5, "TextLineDataset", 9), call(6, "shuffle", 4, "c5"), call(7, "batch", 5, "c6"))
+
+
+def carried(folder: Path, first: tuple[Call, ...], now: tuple[Call, ...]) -> Recording:
+    assert MADE.host is not None
+    seen = Recording("train.py", MADE.host, ScriptExit("stopped"), calls=first, state=(CHANGED,))
+    (folder / "recording.json").write_bytes(encode(replace(seen, calls=now, state=None)))
+    assert with_state_of(replace(MADE, calls=first, recording=seen), folder) == folder
+    return decode((folder / "recording.json").read_bytes(), Recording, "recording.json")
+
+
+def of(recording: Recording) -> Analysis:
+    return replace(MADE, calls=recording.calls, recording=recording)
+
+
+def test_datasets_that_the_script_makes_after_its_first_element_are_judged_too(tmp_path: Path) -> None:
+    """The edited pipeline was recorded while the script was held: the second call of the helper was still to come."""
+    edited = (*TRAINING[:2], call(900, "prefetch", 4, "c2"), TRAINING[2])
+    recording = carried(tmp_path, (*TRAINING, *LATER), edited)
+    assert [call.id for call in recording.calls] == ["c1", "c2", "c900", "c3", "c5", "c6", "c7"]
+    made = of(recording)
+    reasons = [obstacle.reason for obstacle in cache_obstacles(made, recording.calls[3])]
+    assert any("val.txt" in reason for reason in reasons)
+
+
+def test_a_call_that_an_edit_took_out_does_not_come_back(tmp_path: Path) -> None:
+    recording = carried(tmp_path, (*TRAINING, *LATER), (TRAINING[0], replace(TRAINING[2], inputs=("c1",))))
+    assert [call.id for call in recording.calls] == ["c1", "c3", "c5", "c6", "c7"]
+    assert recording.state == (CHANGED,)
+
+
+def test_nothing_is_carried_over_where_the_runs_number_their_calls_differently(tmp_path: Path) -> None:
+    other = (call(1, "from_generator", 8), TRAINING[1], TRAINING[2])
+    recording = carried(tmp_path, TRAINING, other)
+    assert recording.state is None and recording.calls == other
