@@ -5,8 +5,8 @@
 In: nothing.  Out: per comparison of known kind (A/A, or one change) the ratio of step times from fresh processes and from live
 ones, with its 95 % interval, the seconds that it took, and why fresh processes were measured instead, if they were.
 
-Both are measured as `advisor fix` would (`advisor.prove.measure.end_to_end`, `advisor.prove.measure.live_pairs`), the sequential test included;
-which of them comes first alternates. Run it alone: it takes about an hour on two cores.
+Both are measured as `advisor fix` would (`advisor.prove.measure.end_to_end`, `advisor.prove.measure.live_pairs`), the
+sequential test included; which of them comes first alternates. Run it alone: it takes about an hour on two cores.
 """
 
 from __future__ import annotations

@@ -42,9 +42,9 @@ from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
 from advisor.model.outcome import Report
 from advisor.model.settings import Settings
+from advisor.prove.search.proposals import Proposals
 from advisor.prove.session.carried_state import with_state_of
 from advisor.prove.session.proof_session import ProofSession
-from advisor.prove.search.proposals import Proposals
 from advisor.rewrite.project import project_root
 from advisor.workflows.analyze import analyze_run
 

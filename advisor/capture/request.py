@@ -64,8 +64,8 @@ class CaptureRequest:
     """Number of the consumption of a dataset (from 1) at which a run that is also a check of its text writes its calls so far
     (`advisor.prove.trial.runs.checked_run`); None: it does not."""
     takes_turns: bool = False
-    """Let the whole script be measured in two live processes of which one is always stopped (`advisor.prove.measure.live_pairs`), where
-    that is possible. Each process measures its window as before, and is stopped after it instead of being ended."""
+    """Let the whole script be measured in two live processes of which one is always stopped (`advisor.prove.measure.live_pairs`),
+    where that is possible. Each process measures its window as before, and is stopped after it instead of being ended."""
     deadline: float | None = None
     """Instant of `time.monotonic` at which the parent stops the script and raises `OutOfTime`; None: no deadline."""
 

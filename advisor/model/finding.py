@@ -165,7 +165,8 @@ class Finding:
     never tries it, or if the run cannot be repeated."""
 
     proposed: Fix | None = field(default=None, compare=False)
-    """The fix as its rule proposed it, if the proof has replaced AUTOTUNE in `fix` by numbers (`advisor.prove.search.fixed_numbers`)."""
+    """The fix as its rule proposed it, if the proof has replaced AUTOTUNE in `fix` by numbers
+    (`advisor.prove.search.fixed_numbers`)."""
     otherwise: Finding | None = field(default=None, compare=False)
     """A finding about the same, reported instead if `fix` cannot be written into the text: the second best change."""
 

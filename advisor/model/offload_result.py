@@ -1,7 +1,7 @@
 """What `advisor offload` finds: whether a pipeline can move to tf.data service, what was measured, how many workers it needs.
 
-`Movability` is made by `advisor.offload.legality`, `ServiceMeasurement` by `advisor.prove.trial.service.service_trial`, `Sizing` by
-`advisor.offload.sizing`, `ServedMeasurement` by `advisor.prove.trial.service.served_trial`, `ServiceProof` by
+`Movability` is made by `advisor.offload.legality`, `ServiceMeasurement` by `advisor.prove.trial.service.service_trial`,
+`Sizing` by `advisor.offload.sizing`, `ServedMeasurement` by `advisor.prove.trial.service.served_trial`, `ServiceProof` by
 `advisor.workflows.offload_proof`, and `Offload`, which holds them all, by `advisor.workflows.offload`.
 """
 

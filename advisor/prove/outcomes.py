@@ -17,14 +17,14 @@ from advisor.model.outlook import Outlook
 from advisor.model.proof_result import NOT_MEASURED, PIPELINE, TRAINING, UNDECIDED, Phase, Proof, Side
 from advisor.prove.ends.early_ends import next_step
 from advisor.prove.ends.end_reasons import End
+from advisor.prove.ends.script_commands import ScriptCommands
+from advisor.prove.ends.untried_fixes import untried_fixes
 from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.run_steps import median_of
 from advisor.prove.search.gains import gains_of
 from advisor.prove.search.loop_result import Attempt, LoopResult
-from advisor.prove.measure.run_steps import median_of
-from advisor.prove.ends.script_commands import ScriptCommands
 from advisor.prove.search.step_trials import with_results
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
-from advisor.prove.ends.untried_fixes import untried_fixes
 from advisor.rewrite.fix_plan import LeftOut, is_vectorizing
 from advisor.rewrite.shared_calls import sentence_of_sharing
 

@@ -32,17 +32,17 @@ from advisor.predict.remade_calls import calls_with_lost_caches
 from advisor.predict.structure import consumed_call
 from advisor.prove.budget import check_budget
 from advisor.prove.ends.early_ends import add_step
-from advisor.prove.session.held_analysis import HeldAnalysis
+from advisor.prove.measure.run_steps import main_series
 from advisor.prove.search.loop_result import Attempt, LoopResult, interrupted, kept_of
 from advisor.prove.search.proposals import Proposals
 from advisor.prove.search.proved_text import with_proved_text
-from advisor.prove.measure.run_steps import main_series
 from advisor.prove.search.script_proof import prove_on_script
 from advisor.prove.search.search_limits import SearchLimits, gain_left, is_enough
 from advisor.prove.search.step_trials import to_be_tried
+from advisor.prove.search.whole_script import WholeScript
+from advisor.prove.session.held_analysis import HeldAnalysis
 from advisor.prove.texts.text_check import TextCheck
 from advisor.prove.trial.trial_result import REFUSED, Trial
-from advisor.prove.search.whole_script import WholeScript
 from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.analyze import analyze
 from advisor.workflows.fix_phases import FixPhases, OnProgress

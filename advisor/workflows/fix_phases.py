@@ -24,18 +24,18 @@ from advisor.model.outcome import Report
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.model.untried import Why
 from advisor.prove.budget import Budget
-from advisor.prove.session.carried_state import with_state_of
 from advisor.prove.measure.end_to_end import EndToEnd
-from advisor.prove.search.fixed_numbers import with_cheapest
-from advisor.prove.search.greedy_loop import prove_fixes
-from advisor.prove.session.held_process import HeldProcess
-from advisor.prove.search.loop_result import LoopResult, edits_of
+from advisor.prove.measure.script_windows import ScriptWindow
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.phase_times import PhaseTimes
-from advisor.prove.session.proof_session import ProofSession
+from advisor.prove.search.fixed_numbers import with_cheapest
+from advisor.prove.search.greedy_loop import prove_fixes
+from advisor.prove.search.loop_result import LoopResult, edits_of
 from advisor.prove.search.proposals import Proposals
-from advisor.prove.measure.script_windows import ScriptWindow
 from advisor.prove.search.search_limits import SearchLimits
+from advisor.prove.session.carried_state import with_state_of
+from advisor.prove.session.held_process import HeldProcess
+from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.texts.text_check import TextCheck
 from advisor.prove.trial.trial_result import REFUSED
 from advisor.rewrite.apply.writable import uncommitted

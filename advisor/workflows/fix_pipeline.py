@@ -20,10 +20,10 @@ from advisor.model.termination import is_interrupt
 from advisor.model.units import format_ns
 from advisor.model.untried import Why
 from advisor.prove.search.loop_result import LoopResult, edits_of, interrupted, kept_of
-from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.search.proposals import Proposals
 from advisor.prove.search.proved_text import with_proved_text
 from advisor.prove.search.search_limits import SearchLimits, is_enough
+from advisor.prove.session.proof_session import ProofSession
 from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.analyze import analyze_run
 from advisor.workflows.as_if_step import Imagined, imagined

@@ -37,8 +37,8 @@ from advisor.offload.sizing import Machines, size
 from advisor.predict.capacity import core_use
 from advisor.predict.structure import consumed_call
 from advisor.prove.budget import Budget, check_budget
-from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.service_proof import proof_of
+from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.trial.messages import edits_to_json
 from advisor.prove.trial.service.service_messages import MeasureService, ServiceMeasured
 from advisor.rewrite.apply.writable import early_obstacle

@@ -24,12 +24,12 @@ from advisor.offload.dispatcher import Dispatcher, reachable
 from advisor.offload.repairs import distribute_edit, edits_before, edits_with_distribute
 from advisor.offload.sizing import speedup_at
 from advisor.prove.measure.end_to_end import EndToEnd
-from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.search.proposals import Proposals
+from advisor.prove.search.whole_script import WholeScript
 from advisor.prove.service_proof import proof_of
+from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.trial.messages import edits_to_json
 from advisor.prove.trial.service.service_messages import ServiceTried, TryService
-from advisor.prove.search.whole_script import WholeScript
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -19,9 +19,9 @@ from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
 from advisor.model.settings import ALLOWABLE
 from advisor.model.termination import cleaning_up_when_terminated
+from advisor.prove.outcomes import ProofFacts, report_of
 from advisor.prove.search.greedy_loop import prove_fixes
 from advisor.prove.search.loop_result import LoopResult, edits_of
-from advisor.prove.outcomes import ProofFacts, report_of
 from advisor.prove.search.proposals import Proposals
 from advisor.rewrite.fix_plan import is_seeded
 from advisor.sandbox.temporary import temporary_folder

@@ -26,6 +26,13 @@ from advisor.model.termination import is_interrupt
 from advisor.model.text import message_of
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.prove.budget import Budget, check_budget
+from advisor.prove.measure.end_to_end import measure_end_to_end, record_run
+from advisor.prove.measure.losses import note_on
+from advisor.prove.measure.run_steps import steps_of
+from advisor.prove.measure.source_overlays import overlays
+from advisor.prove.measure.steady_state import UnknownEpoch
+from advisor.prove.phase_times import PhaseTimes
+from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.texts.change_speed import (
     ChangeSpeed,
     batch_size,
@@ -38,14 +45,7 @@ from advisor.prove.texts.change_speed import (
 )
 from advisor.prove.texts.change_verdict import DataFacts, judge_data, verdict_of
 from advisor.prove.texts.compare_texts import CONTROL_SEED, TextComparer, TextComparison
-from advisor.prove.measure.end_to_end import measure_end_to_end, record_run
 from advisor.prove.texts.held_text import HeldText
-from advisor.prove.measure.losses import note_on
-from advisor.prove.phase_times import PhaseTimes
-from advisor.prove.session.proof_session import ProofSession
-from advisor.prove.measure.run_steps import steps_of
-from advisor.prove.measure.source_overlays import overlays
-from advisor.prove.measure.steady_state import UnknownEpoch
 from advisor.prove.texts.training_loops import later_datasets, loop_difference
 from advisor.prove.trial.ab_benchmark import Plan, measure
 from advisor.prove.trial.trial_result import BROKEN

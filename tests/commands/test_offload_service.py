@@ -12,8 +12,8 @@ import pytest
 
 from advisor.cli import main
 from advisor.offload.dispatcher import Dispatcher
-from advisor.prove.search import whole_script
 from advisor.prove.measure.end_to_end import measure_end_to_end
+from advisor.prove.search import whole_script
 from tests.commands.offload_scripts import WAITING_FIT_SCRIPT, WAITING_SCRIPT
 
 long = [pytest.mark.tensorflow, pytest.mark.long]

@@ -25,21 +25,21 @@ from advisor.model.errors import AdvisorError, OutOfTime
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
 from advisor.model.sequential_test import LOOKS, interval_at
-from advisor.prove.measure import end_to_end
 from advisor.prove.budget import Budget, check_budget
-from advisor.prove.texts.change_speed import speed_of_scripts
+from advisor.prove.measure import end_to_end
 from advisor.prove.measure.compare_runs import verdict_of
 from advisor.prove.measure.end_to_end import measure_end_to_end
-from advisor.prove.search.greedy_loop import prove_fixes
-from advisor.prove.outcomes import is_proved
-from advisor.prove.session.proof_session import ProofSession
-from advisor.prove.search.result_lines import line_of_whole
 from advisor.prove.measure.run_steps import RunSteps
+from advisor.prove.outcomes import is_proved
+from advisor.prove.search.greedy_loop import prove_fixes
+from advisor.prove.search.result_lines import line_of_whole
+from advisor.prove.session.proof_session import ProofSession
+from advisor.prove.texts.change_speed import speed_of_scripts
 from advisor.prove.trial.messages import Tried
 from advisor.prove.trial.trial_result import FASTER, REFUSED, SAME, Trial
 from advisor.workflows.analyze import Request
 from advisor.workflows.fix_request import FixRequest
-from tests.prove.test_greedy_loop import CACHE, FETCH, MAP, Arithmetic, Report, kept
+from tests.prove.search.test_greedy_loop import CACHE, FETCH, MAP, Arithmetic, Report, kept
 
 STUBBORN = """import os, signal, sys, time
 signal.signal(signal.SIGINT, signal.SIG_IGN)

@@ -14,9 +14,9 @@ from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.settings import Settings
 from advisor.prove.measure.end_to_end import EndToEnd
-from advisor.prove.search.loop_result import Attempt, LoopResult
-from advisor.prove.outcomes import ProofFacts, is_proved, report_of, sentence_of
 from advisor.prove.measure.run_steps import RunSteps
+from advisor.prove.outcomes import ProofFacts, is_proved, report_of, sentence_of
+from advisor.prove.search.loop_result import Attempt, LoopResult
 from advisor.prove.search.script_proof import prove_on_script
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 from advisor.testing import batch, map_, pipeline, shuffle, source

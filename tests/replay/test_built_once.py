@@ -5,8 +5,8 @@ from __future__ import annotations
 from advisor.model.call_graph import CallGraph, CallIdentity
 from advisor.model.calls import Call, Site
 from advisor.model.edits import BuildOnce, InsertAfter
-from advisor.prove.trial.runs.call_matching import CallMatching
 from advisor.prove.trial.messages import edits_from_json, edits_to_json
+from advisor.prove.trial.runs.call_matching import CallMatching
 from advisor.replay.edited import lay_out
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.shared_calls import edited_ids, spread

@@ -7,8 +7,8 @@ of them, the first two and so on, and what became of every fix that was tried.
 
 Run by path with the Python of any version of the advisor: it imports nothing of the test suite. Three places of the advisor are
 replaced in this process and in the proof's child, and nothing else: the process that holds the script
-(`advisor.prove.session.held_process._CHILD`), the A/B measurement (`advisor.prove.trial.trial_runner.measure`) and the runs of the
-whole script (`advisor.prove.search.whole_script.measure_end_to_end`).
+(`advisor.prove.session.held_process._CHILD`), the A/B measurement (`advisor.prove.trial.trial_runner.measure`) and the runs of
+the whole script (`advisor.prove.search.whole_script.measure_end_to_end`).
 """
 
 from __future__ import annotations
@@ -88,9 +88,9 @@ class _Seen:
 def _replace_measurements(fixing: Any) -> _Seen:
     """Let every measurement say `faster`; returns where the kept fixes are noted. Raises RuntimeError where a name is gone."""
     from advisor.model.outcome import Interval
+    from advisor.prove.measure.end_to_end import EndToEnd
     from advisor.prove.search import whole_script
     from advisor.prove.session import held_process
-    from advisor.prove.measure.end_to_end import EndToEnd
 
     for owner, name in (
         (held_process, "_CHILD"),

@@ -162,9 +162,9 @@ def test_the_table_counts_by_level_and_names_what_was_written():
 
 def test_the_places_that_the_command_replaces_are_there():
     """`--regardless-of-speed` replaces these by name."""
+    from advisor.prove.search.whole_script import measure_end_to_end
     from advisor.prove.session.held_process import _CHILD
     from advisor.prove.trial.trial_runner import Plan, measure
-    from advisor.prove.search.whole_script import measure_end_to_end
     from advisor.workflows.fix_phases import Proposals, report_of
 
     assert _CHILD.name == "proof_child.py" and _CHILD.is_file()

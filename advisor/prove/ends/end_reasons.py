@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from advisor.model.outcome import Report
 from advisor.model.untried import UntriedFix, Why
+from advisor.prove.ends.script_commands import ScriptCommands
 from advisor.prove.measure.end_to_end import EndToEnd
 from advisor.prove.search.loop_result import LoopResult
-from advisor.prove.ends.script_commands import ScriptCommands
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER
 
 _ENDED_EARLY = frozenset({Why.NO_TIME, Why.TRIALS_OUT_OF_TIME, Why.SCRIPT_OUT_OF_TIME, Why.PROCESS_ENDED, Why.TOO_MANY})

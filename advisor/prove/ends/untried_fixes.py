@@ -11,8 +11,8 @@ from advisor.model.calls import Site
 from advisor.model.finding import Finding
 from advisor.model.outcome import Report
 from advisor.model.untried import MADE_BY_HAND, UntriedFix, Why
-from advisor.prove.search.loop_result import Attempt, LoopResult
 from advisor.prove.ends.script_commands import ScriptCommands
+from advisor.prove.search.loop_result import Attempt, LoopResult
 from advisor.prove.trial.trial_result import REFUSED
 from advisor.rewrite.fix_plan import LeftOut
 

@@ -31,8 +31,8 @@ from advisor.prove.measure.end_to_end import (
 )
 from advisor.prove.measure.live_process import CannotTakeTurns, FirstWindow, LiveProcess, Side
 from advisor.prove.measure.run_steps import RunSteps
-from advisor.prove.trial.runs.turn_messages import TurnTaken
 from advisor.prove.measure.turn_judgement import TimedTurn, contradiction, drift_of, joint, leaves_doubt
+from advisor.prove.trial.runs.turn_messages import TurnTaken
 
 SIDES = ("before", "after")
 MakeSide = Callable[[CaptureRequest, OnProgress], Side]

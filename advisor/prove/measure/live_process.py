@@ -38,8 +38,8 @@ from advisor.model.errors import OutOfTime
 from advisor.model.recording import Recording
 from advisor.model.run_folder import RECORDING_NAME
 from advisor.prove.measure.end_to_end import temporary_run
-from advisor.prove.session.message_lines import MessageLines
 from advisor.prove.measure.run_steps import RunSteps, steps_of
+from advisor.prove.session.message_lines import MessageLines
 from advisor.prove.trial.runs.turn_messages import EndTurns, Stopping, TakeTurn, TurnReply, TurnRequest, TurnTaken
 from advisor.sandbox.processes import MARKER, processes_of
 

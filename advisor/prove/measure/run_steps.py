@@ -70,7 +70,8 @@ def steps_of(recording: Recording, is_with_gaps: bool = False, warmup: int | Non
     Args:
         recording: The recording of the run.
         is_with_gaps: Whether the mean step time includes the time between epochs, in which no step is open: the script may make
-            a dataset then. The window should hold whole epochs (`advisor.prove.measure.epoch_window`), so there is none without one.
+            a dataset then. The window should hold whole epochs (`advisor.prove.measure.epoch_window`), so there is none without
+            one.
         warmup: Steps of the warm-up that was asked for; None: it was left to capture.
 
     Returns:

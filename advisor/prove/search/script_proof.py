@@ -16,8 +16,8 @@ from advisor.prove.measure.end_to_end import EndToEnd, RunsInterrupted
 from advisor.prove.search.greedy_loop import judged
 from advisor.prove.search.loop_result import Attempt, LoopResult, interrupted, without_last
 from advisor.prove.search.step_trials import attempt_of
-from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Trial
 from advisor.prove.search.whole_script import WholeScript
+from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Trial
 from advisor.rewrite.fix_plan import is_splitting
 
 INJECTING_OPTIONS = (

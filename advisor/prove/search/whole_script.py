@@ -24,12 +24,12 @@ from advisor.model.units import NS_PER_S, format_epochs, format_ns
 from advisor.prove.measure.end_to_end import EarlyRun, EndToEnd, RunsInterrupted, measure_end_to_end
 from advisor.prove.measure.epoch_window import EpochWindow
 from advisor.prove.measure.live_pairs import measure_live_pairs
-from advisor.prove.search.loop_result import edits_of
-from advisor.prove.search.proposals import Proposals
-from advisor.prove.search.result_lines import line_of_whole
 from advisor.prove.measure.script_windows import ScriptWindow, ScriptWindows
 from advisor.prove.measure.source_overlays import overlays
 from advisor.prove.measure.steady_state import UnknownEpoch
+from advisor.prove.search.loop_result import edits_of
+from advisor.prove.search.proposals import Proposals
+from advisor.prove.search.result_lines import line_of_whole
 from advisor.prove.texts.text_check import TextCheck
 from advisor.prove.trial.trial_result import BROKEN, REFUSED
 from advisor.rewrite.fix_plan import is_building_once

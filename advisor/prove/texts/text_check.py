@@ -20,11 +20,11 @@ from advisor.model.codec import decode_message
 from advisor.model.edits import Edit
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
 from advisor.prove.measure.end_to_end import EarlyRun, record_run_in, temporary_run
-from advisor.prove.texts.graph_difference import Field, difference, unstable_fields
-from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.measure.run_steps import steps_of
 from advisor.prove.measure.script_windows import ScriptWindow
 from advisor.prove.measure.source_overlays import Overlay, overlays
+from advisor.prove.session.proof_session import ProofSession
+from advisor.prove.texts.graph_difference import Field, difference, unstable_fields
 from advisor.replay.edited import CannotReplay
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.patch import Patch

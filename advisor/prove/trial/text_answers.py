@@ -18,11 +18,11 @@ from advisor.prove.trial.elements.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.elements.element_digests import Bounds, arrays_of
 from advisor.prove.trial.elements.equivalence import is_batched, is_seeded
 from advisor.prove.trial.elements.heartbeat import Heartbeat
-from advisor.prove.trial.peak_memory import PeakMemory
 from advisor.prove.trial.elements.sampled_streams import SampledStreams
-from advisor.prove.trial.sibling_datasets import leaf_datasets, upstream_ids
 from advisor.prove.trial.elements.stream_files import write_elements, write_stream
 from advisor.prove.trial.elements.streams import OriginalFails
+from advisor.prove.trial.peak_memory import PeakMemory
+from advisor.prove.trial.sibling_datasets import leaf_datasets, upstream_ids
 from advisor.prove.trial.text_messages import (
     CachesRead,
     DatasetFacts,

@@ -1,7 +1,7 @@
 """Messages by which two texts of a script are compared, each held in a process of its own.
 
-In: what the driver (`advisor.prove.texts.held_text`) asks.  Out: what the child (`advisor.prove.trial.text_answers`) answers. Datasets
-have numbers: 0 is the one that the training consumes, the others are those that nothing else uses as an input.
+In: what the driver (`advisor.prove.texts.held_text`) asks.  Out: what the child (`advisor.prove.trial.text_answers`) answers.
+Datasets have numbers: 0 is the one that the training consumes, the others are those that nothing else uses as an input.
 """
 
 from __future__ import annotations

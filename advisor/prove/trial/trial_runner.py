@@ -36,11 +36,11 @@ from advisor.prove.trial.elements.element_digests import Bounds, collect
 from advisor.prove.trial.elements.equivalence import Equivalence
 from advisor.prove.trial.elements.heartbeat import Heartbeat
 from advisor.prove.trial.elements.judgement import Judgement
+from advisor.prove.trial.elements.streams import OriginalFails
 from advisor.prove.trial.messages import NumbersCompared
 from advisor.prove.trial.number_trial import compare_numbers
 from advisor.prove.trial.peak_memory import PeakMemory
 from advisor.prove.trial.sibling_datasets import sibling_datasets
-from advisor.prove.trial.elements.streams import OriginalFails
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
 from advisor.replay.dataset_objects import upstream_of
 from advisor.replay.edited import CannotSplit, CannotVectorize

@@ -19,13 +19,13 @@ from advisor.model.settings import Settings
 from advisor.model.untried import UntriedFix, Why
 from advisor.prove.ends.early_ends import add_step, interrupted_before_trials, step_for
 from advisor.prove.ends.end_reasons import End, why_of
-from advisor.prove.measure.end_to_end import EndToEnd
-from advisor.prove.search.loop_result import Attempt, LoopResult
-from advisor.prove.outcomes import ProofFacts, report_of
-from advisor.prove.measure.run_steps import RunSteps
 from advisor.prove.ends.script_commands import ScriptCommands
-from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, Trial
 from advisor.prove.ends.untried_fixes import command_for, untried_fixes
+from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.run_steps import RunSteps
+from advisor.prove.outcomes import ProofFacts, report_of
+from advisor.prove.search.loop_result import Attempt, LoopResult
+from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, Trial
 from advisor.rewrite.fix_plan import make_plan
 from advisor.testing import batch, map_, pipeline, source
 

@@ -17,10 +17,10 @@ from advisor.model.recording import Recording
 from advisor.prove.measure import end_to_end
 from advisor.prove.measure.compare_runs import compare_reports
 from advisor.prove.measure.end_to_end import EarlyRun, EndToEnd, measure_end_to_end
-from advisor.prove.search.loop_result import Attempt
 from advisor.prove.measure.run_steps import RunSteps, steps_of
-from advisor.prove.search.script_proof import needs_script
 from advisor.prove.measure.source_overlays import overlays
+from advisor.prove.search.loop_result import Attempt
+from advisor.prove.search.script_proof import needs_script
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 from tests.prove.run_recordings import MS
 

@@ -17,8 +17,8 @@ from advisor.prove.measure.end_to_end import EarlyRun, EndToEnd
 from advisor.prove.measure.live_pairs import measure_live_pairs
 from advisor.prove.measure.live_process import CannotTakeTurns, FirstWindow, Held
 from advisor.prove.measure.run_steps import RunSteps
-from advisor.prove.trial.trial_result import FASTER, REFUSED, SAME
 from advisor.prove.trial.runs.turn_messages import TurnTaken
+from advisor.prove.trial.trial_result import FASTER, REFUSED, SAME
 from tests.prove.run_recordings import MS
 
 GIB = 1 << 30

@@ -17,8 +17,8 @@ import pytest
 from advisor.capture.request import CaptureRequest
 from advisor.prove.measure.live_pairs import measure_live_pairs
 from advisor.prove.measure.live_process import CannotTakeTurns, LiveProcess
-from advisor.prove.trial.trial_result import FASTER
 from advisor.prove.trial.runs.turn_messages import TurnBufferLevels
+from advisor.prove.trial.trial_result import FASTER
 from tests.sandbox.conftest import is_alive, wait_until
 
 pytestmark = [pytest.mark.tensorflow, pytest.mark.long]

@@ -14,15 +14,15 @@ from advisor.model.edits import InsertAfter, SetBatchSize, SetCompileArgument, S
 from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.outcome import Interval, Report
 from advisor.model.settings import Settings
-from advisor.prove.texts.change_speed import speed_of_scripts
 from advisor.prove.measure.end_to_end import EndToEnd
-from advisor.prove.search.loop_result import LoopResult
 from advisor.prove.measure.losses import loss_deviation
-from advisor.prove.outcomes import ProofFacts, report_of
-from advisor.prove.search.proved_text import with_proved_text
 from advisor.prove.measure.run_steps import RunSteps, as_much_as, steps_of
+from advisor.prove.outcomes import ProofFacts, report_of
+from advisor.prove.search.loop_result import LoopResult
+from advisor.prove.search.proved_text import with_proved_text
 from advisor.prove.search.script_proof import needs_script, prove_on_script
 from advisor.prove.search.step_trials import attempt_of, to_be_tried
+from advisor.prove.texts.change_speed import speed_of_scripts
 from advisor.prove.texts.text_check import TextVerdict
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME
 from advisor.rewrite.patch import Patch

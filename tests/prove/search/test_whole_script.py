@@ -12,16 +12,16 @@ from advisor.model.errors import ScriptFailed
 from advisor.model.finding import Finding
 from advisor.model.outcome import Interval
 from advisor.model.untried import Why
-from advisor.prove.search import whole_script
 from advisor.prove.measure.end_to_end import EndToEnd
 from advisor.prove.measure.epoch_window import EpochWindow
-from advisor.prove.search.loop_result import Attempt, LoopResult
+from advisor.prove.measure.script_windows import ScriptWindow, ScriptWindows
 from advisor.prove.outcomes import is_proved, sentence_of
+from advisor.prove.search import whole_script
+from advisor.prove.search.loop_result import Attempt, LoopResult
 from advisor.prove.search.proposals import Proposals
 from advisor.prove.search.script_proof import prove_on_script
-from advisor.prove.measure.script_windows import ScriptWindow, ScriptWindows
-from advisor.prove.trial.trial_result import FASTER, Trial
 from advisor.prove.search.whole_script import WholeScript
+from advisor.prove.trial.trial_result import FASTER, Trial
 from advisor.rewrite.patch import Patch
 from advisor.testing import batch, map_, pipeline, source
 

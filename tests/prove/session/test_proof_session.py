@@ -337,7 +337,7 @@ def test_ctrl_c_ends_the_child_too(script: Callable[[str], Path], tmp_path: Path
             from advisor.model.edits import (InsertAfter)
             from advisor.model.finding import (Safety)
             from advisor.prove.session.proof_session import ProofSession
-            from tests.prove.test_proof_session import consumed
+            from tests.prove.session.test_proof_session import consumed
             path = Path({str(path)!r})
             request = CaptureRequest(out=path.parent / "run", script=path)
             proof = ProofSession(request, consumed(path, "batch", {BATCH!r}), 300.0, lambda p: None)

@@ -11,10 +11,10 @@ import pytest
 
 from advisor.capture.request import START_SEED, CaptureRequest
 from advisor.model.change_proof import DIFFERENT, EQUAL, UNKNOWN
+from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.texts.change_verdict import judge_data
 from advisor.prove.texts.compare_texts import CONTROL_SEED, TextComparer, TextComparison
 from advisor.prove.texts.held_text import HeldText
-from advisor.prove.session.proof_session import ProofSession
 
 pytestmark = pytest.mark.tensorflow
 UNSEEDED = """

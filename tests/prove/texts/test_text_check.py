@@ -16,10 +16,10 @@ from advisor.capture.request import CaptureRequest
 from advisor.model.call_graph import CallGraph
 from advisor.model.edits import Code, InsertAfter, MoveAfter, SetArgument, Vectorize
 from advisor.model.errors import ScriptFailed
+from advisor.prove.measure.script_windows import ScriptWindow
+from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.texts import text_check
 from advisor.prove.texts.graph_difference import difference
-from advisor.prove.session.proof_session import ProofSession
-from advisor.prove.measure.script_windows import ScriptWindow
 from advisor.prove.texts.text_check import TextCheck
 from advisor.prove.trial.runs.script_calls import recorded_graph
 from advisor.replay.edited import CannotReplay

@@ -1,7 +1,8 @@
 """What the comparison of two datasets asks for: streams of both, drawn with the same seeds, and facts about both.
 
 In: nothing.  Out: the interface `ComparedStreams`. One implementation edits a recorded dataset in one process
-(`advisor.prove.trial.elements.equivalence`), the other compares two texts of a script in two processes (`advisor.prove.texts.text_streams`).
+(`advisor.prove.trial.elements.equivalence`), the other compares two texts of a script in two processes
+(`advisor.prove.texts.text_streams`).
 """
 
 from __future__ import annotations

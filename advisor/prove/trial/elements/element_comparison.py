@@ -1,7 +1,8 @@
 """Determines the effect of a change on the data by comparing the elements of two datasets.
 
-In: the streams of both (`advisor.prove.trial.elements.compared_streams`).  Out: a `Judgement`: the observed safety level and the number of
-elements compared.
+In: the streams of both (`advisor.prove.trial.elements.compared_streams`).  Out: a `Judgement`: the observed safety level and
+the number
+of elements compared.
 
 Several epochs of each side are sampled (`advisor.prove.trial.elements.sampled_streams`).
 

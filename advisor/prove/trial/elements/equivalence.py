@@ -3,8 +3,8 @@
 In: the recorded calls and the edits.  Out: a `Judgement`: the observed safety level and the number of elements compared.
 
 Several epochs of each side are sampled (`advisor.prove.trial.elements.sampled_streams`) and compared
-(`advisor.prove.trial.elements.element_comparison`). The input of a new cache must be the same every epoch. That is tested on the cache's
-own input, because a sample at the root may be too short to reach a second epoch there.
+(`advisor.prove.trial.elements.element_comparison`). The input of a new cache must be the same every epoch. That is tested on
+the cache's own input, because a sample at the root may be too short to reach a second epoch there.
 """
 
 from __future__ import annotations

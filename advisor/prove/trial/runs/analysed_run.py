@@ -19,8 +19,8 @@ from advisor.capture.script_runner import one_line
 from advisor.model.calls import Call
 from advisor.model.codec import decode_message
 from advisor.model.recording import ScriptExit
-from advisor.prove.trial.runs.held_run import HeldRun
 from advisor.prove.trial.messages import Begin, Ended, Failed, Measured, ProofRequest, Request
+from advisor.prove.trial.runs.held_run import HeldRun
 
 _RESOURCE = "_iterator_resource"
 """The attribute of a tf.data iterator that holds the C++ iterator."""

@@ -24,8 +24,6 @@ from advisor.model.errors import AdvisorError
 from advisor.model.offload_result import ServiceMeasurement
 from advisor.model.units import NS_PER_S
 from advisor.prove.trial.ab_benchmark import CannotMeasure
-from advisor.prove.trial.runs.call_matching import CallMatching
-from advisor.prove.trial.runs.counted_run import CountedRun
 from advisor.prove.trial.messages import (
     Begin,
     Calls,
@@ -43,6 +41,8 @@ from advisor.prove.trial.messages import (
     TryFix,
     edits_from_json,
 )
+from advisor.prove.trial.runs.call_matching import CallMatching
+from advisor.prove.trial.runs.counted_run import CountedRun
 from advisor.prove.trial.runs.script_calls import recorded_graph
 from advisor.prove.trial.service.service_messages import MeasureService, ServiceMeasured, ServiceTried, TryService
 from advisor.prove.trial.text_answers import TextAnswers

@@ -16,9 +16,9 @@ from advisor.capture.stop_script import StopScript
 from advisor.model.calls import Call
 from advisor.model.codec import decode_message
 from advisor.model.recording import ScriptExit
+from advisor.prove.trial.messages import Ended, ProofRequest
 from advisor.prove.trial.runs.analysed_run import AnalysedRun
 from advisor.prove.trial.runs.held_run import HeldRun
-from advisor.prove.trial.messages import Ended, ProofRequest
 
 
 class ProofRun(HeldRun):

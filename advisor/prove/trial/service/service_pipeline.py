@@ -20,8 +20,8 @@ from advisor.model.offload_result import PROCESSING_MODES, Objection
 from advisor.offload.worker_errors import objection_of
 from advisor.prove.trial.elements.element_digests import Bounds, collect
 from advisor.prove.trial.elements.equivalence import is_batched
-from advisor.prove.trial.sibling_datasets import upstream_ids
 from advisor.prove.trial.elements.streams import Stream, tensorflow_message
+from advisor.prove.trial.sibling_datasets import upstream_ids
 from advisor.replay.replay import CannotReplay, Replay
 from advisor.rewrite.shared_calls import spread
 
