@@ -26,7 +26,7 @@ def print_offload(offload: Offload, console: Console) -> None:
     print_lines(console, Text.assemble((headline, style), f" {clean(offload.sentence)}"))
     print_lines(console, Text(clean(offload.target), "dim"))
     if movability.objections:
-        print_section(console, "What speaks against it", map(_objection, movability.objections))
+        print_section(console, "Objections", map(_objection, movability.objections))
     print_list(console, "Conditions", (f"{_capital(text)}." for text in movability.conditions))
     if movability.repairs and movability.verdict != REFUSED:
         print_section(console, "What else to change", map(_repair, movability.repairs))

@@ -202,6 +202,25 @@ def test_a_failure_between_two_files_gives_the_first_ones_back(project, run_fold
     assert not (run_folder / "source").exists()
 
 
+NO_LINKS = """
+    import errno
+    def no_links(event, args):
+        if event == "os.link":
+            raise OSError(errno.EPERM, "Operation not permitted", os.fspath(args[0]))
+    sys.addaudithook(no_links)
+"""
+
+
+def test_without_hard_links_a_copy_restores_the_first_files(project, run_folder):
+    """Some file systems (FAT, some network shares) have no hard links."""
+    process = child(NO_LINKS + FAIL, project, run_folder, "write", "2")
+    _, error = process.communicate(timeout=20)
+    assert "input/output error; no file was changed" in error
+    assert contents(project) == [BEFORE] * 3
+    assert names_in(project) == {"a.py", "b.py", "c.py"}
+    assert not (run_folder / "source").exists()
+
+
 EDIT = """
     def edit(event, args):
         if event == "os.rename" and os.fspath(args[1]).endswith("a.py"):
