@@ -74,7 +74,7 @@ from advisor.profile.xspace import parse_events, parse_xspace
 if task == "analyse":
     from advisor.graph import analyse
 if task == "report":
-    import advisor.hosts, advisor.profile.lanes, advisor.report.report_json
+    import advisor.hosts, advisor.profile.host_view, advisor.report.report_json
     import advisor.statistics.collect, advisor.statistics.report_sections
     from advisor.engine import load_rules
     from advisor.workflows.analyze import analyze_run

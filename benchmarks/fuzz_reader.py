@@ -23,7 +23,7 @@ import atheris
 from rich.console import Console
 
 with atheris.instrument_imports(include=["advisor"]):  # what is imported later would not be seen
-    import advisor.graph.align
+    import advisor.graph.node_calls
     import advisor.graph.assemble
     import advisor.graph.nodes
     import advisor.graph.thread_states
@@ -36,7 +36,7 @@ with atheris.instrument_imports(include=["advisor"]):  # what is imported later 
     from advisor.model.errors import AdvisorError
     from advisor.model.settings import Settings
     from advisor.profile import read_trace
-    from advisor.profile.lanes import draw_hosts
+    from advisor.profile.host_view import draw_hosts
     from advisor.profile.xspace import XSpaceDecodeError, message_class, parse_events, parse_xspace
     from advisor.report.report_json import report_to_bytes
     from advisor.report.report_text import print_report

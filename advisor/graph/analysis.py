@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from advisor.graph.align import index_calls
+from advisor.graph.node_calls import index_calls
 from advisor.graph.assemble import Context, assemble, join_devices
 from advisor.graph.line_advice import advise
 from advisor.graph.lockstep import longest_waited_for

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from advisor.graph.align import already_done, calls_of, is_injected
+from advisor.graph.node_calls import already_done, calls_of, is_injected
 from advisor.graph.attribution import Blame, attribute
 from advisor.graph.critical_path import critical_path, find_bottleneck
 from advisor.graph.line_costs import lines_of

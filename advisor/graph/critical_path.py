@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from advisor.graph.nodes import Forest, Node
-from advisor.graph.pace import pace_of
+from advisor.graph.pace_setters import pace_of
 from advisor.host.calibration.analysis import (
     CPU_BUSY_SHARE,
     DISK_BYTES_PER_S,

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from advisor.graph.moments import Moments
+from advisor.graph.thread_counts import Moments
 from advisor.graph.nodes import Forest
-from advisor.graph.teams import CONSUMER, FUNCTION_PARALLEL, Teams
-from advisor.graph.walk import pass_on, waiting_moments, work_for
+from advisor.graph.thread_teams import CONSUMER, FUNCTION_PARALLEL, Teams
+from advisor.graph.thread_walk import pass_on, waiting_moments, work_for
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from advisor.graph.join import Ints
+from advisor.graph.event_nesting import Ints
 from advisor.graph.thread_states import RootCalls
 from advisor.host.calibration.analysis import MIN_GAPS
 from advisor.model.units import format_ns, format_share

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from advisor.graph.align import calls_of
+from advisor.graph.node_calls import calls_of
 from advisor.graph.nodes import Forest, Node
 from advisor.host.calibration.analysis import FEW_MODELLED
 from advisor.model.calls import Call

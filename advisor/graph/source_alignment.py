@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from advisor.graph.align import already_done
+from advisor.graph.node_calls import already_done
 from advisor.graph.source_calls import OPAQUE, SourceCall
 from advisor.graph.source_match import MAX_WAYS, Match, Way, constant
 from advisor.graph.source_script import Script, read_script

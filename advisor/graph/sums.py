@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from advisor.graph.join import NO_OWNER, Ints, NestedThread, Rows, nearest, rows_of
+from advisor.graph.event_nesting import NO_OWNER, Ints, NestedThread, Rows, nearest, rows_of
 from advisor.host.calibration.analysis import LONGEST_UNPACKING_NS, OUTLIER_RATIO
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.trace import EventKind

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from advisor.graph.join import MAX_NESTING, NO_OWNER, Ints, NestedThread, Rows, join, nearest, rows_of
+from advisor.graph.event_nesting import MAX_NESTING, NO_OWNER, Ints, NestedThread, Rows, join, nearest, rows_of
 from advisor.graph.nodes import Forest
 from advisor.graph.sums import NodeSums, sum_up
 from advisor.model.trace import EventKind, HostTrace

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from advisor.graph.join import Ints
+from advisor.graph.event_nesting import Ints
 from advisor.graph.thread_states import RootCalls
 from advisor.model.intervals import mean_of, median_of_steps
 from advisor.model.pipeline import StepStats

@@ -107,7 +107,7 @@ def analyse_and_draw(
     Raises:
         AdvisorError: No host can be read, the cluster cannot be used, or there is only one host for it.
     """
-    from advisor.profile.lanes import MAX_HOSTS, MAX_SPANS, draw_hosts
+    from advisor.profile.host_view import MAX_HOSTS, MAX_SPANS, draw_hosts
 
     if len(files.paths) == 1:  # one trace serves both
         if engine is not None:

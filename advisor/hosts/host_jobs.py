@@ -57,7 +57,7 @@ def draw(path: Path, budget: int) -> HostView | None:
         path: Its file.
         budget: Maximum number of spans, approximately.
     """
-    from advisor.profile.lanes import draw_host
+    from advisor.profile.host_view import draw_host
 
     with suppress(AdvisorError, MemoryError):
         return draw_host(read_host(path), budget)

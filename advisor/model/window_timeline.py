@@ -1,6 +1,6 @@
 """The activity of every thread and device during the window, at a resolution that can be displayed.
 
-`HostView`s are made by `advisor.profile.lanes` from `HostTrace`s.
+`HostView`s are made by `advisor.profile.host_view` from `HostTrace`s.
 
 Times are integer nanoseconds since the host's first event.
 """

@@ -16,7 +16,7 @@ import numpy as np
 from advisor.model.trace import EventKind, Keys, Thread
 from advisor.profile.iterators import IteratorTable, decode_stats
 from advisor.profile.labels import Labels
-from advisor.profile.name_classes import NO_KIND, NO_STAT, NameClasses
+from advisor.profile.classified_events import NO_KIND, NO_STAT, NameClasses
 from advisor.profile.safe_names import text
 from advisor.profile.wire import Batch, EventColumns, Ints, batches, decode_events
 from advisor.profile.xspace import MAX_PS, parse_event

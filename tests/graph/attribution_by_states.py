@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from advisor.graph.attribution import Blame
-from advisor.graph.join import Ints
+from advisor.graph.event_nesting import Ints
 from advisor.graph.nodes import Forest
-from advisor.graph.teams import FUNCTION_PARALLEL
+from advisor.graph.thread_teams import FUNCTION_PARALLEL
 from advisor.graph.thread_states import Activity, Timeline
 from advisor.host.calibration.analysis import IDLE_NOISE
 from advisor.model.catalog import ASYNC

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from advisor.graph import analyse, assemble, slowest_calls
 from advisor.graph.attribution import Blame, attribute
-from advisor.graph.join import Ints
+from advisor.graph.event_nesting import Ints
 from advisor.graph.nodes import Forest, Node
 from advisor.graph.thread_states import Activity, Timeline
 from advisor.model.catalog import ASYNC

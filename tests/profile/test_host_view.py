@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from advisor.model.trace import EventKind, HostTrace, Thread
 from advisor.profile import read_trace
-from advisor.profile.lanes import COARSEST_SLOTS, MAX_LEVELS, draw_host
+from advisor.profile.host_view import COARSEST_SLOTS, MAX_LEVELS, draw_host
 from tests.effort import examples
 
 DATA = Path(__file__).parents[1] / "data"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.graph.moments import NO_GROUP, Block, Groups, Moments
+from advisor.graph.thread_counts import NO_GROUP, Block, Groups, Moments
 from advisor.graph.thread_states import Timeline
 
 NUM_ACTIVITIES = 5

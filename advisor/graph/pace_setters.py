@@ -13,7 +13,7 @@ from collections.abc import Iterator as Iter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from advisor.graph.teams import FUNCTION_PARALLEL
+from advisor.graph.thread_teams import FUNCTION_PARALLEL
 from advisor.host.calibration.analysis import PACE_BUSY_SHARE, PACE_MARGIN
 from advisor.model.catalog import base_type
 from advisor.model.pipeline import Iterator

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from advisor.graph.join import Rows
-from advisor.graph.moments import Block
-from advisor.graph.teams import CONSUMER, Place, Teams
+from advisor.graph.event_nesting import Rows
+from advisor.graph.thread_counts import Block
+from advisor.graph.thread_teams import CONSUMER, Place, Teams
 
 Floats = npt.NDArray[np.float64]
 

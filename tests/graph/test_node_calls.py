@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.graph.align import already_done
+from advisor.graph.node_calls import already_done
 from advisor.graph.analysis import analyse_host
 from advisor.graph.critical_path import find_bottleneck
 from advisor.model.calls import Call, Site

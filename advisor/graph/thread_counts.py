@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from advisor.graph.join import Ints, Rows
+from advisor.graph.event_nesting import Ints, Rows
 from advisor.graph.thread_states import Timeline
 
 NO_GROUP = -1

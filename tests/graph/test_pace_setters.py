@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from advisor.graph.critical_path import find_bottleneck
-from advisor.graph.pace import pace_of
+from advisor.graph.pace_setters import pace_of
 from advisor.model.pipeline import Iterator
 from advisor.model.recording import Host, Usage
 

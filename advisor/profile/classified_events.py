@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from advisor.profile.iterators import decode_stats
-from advisor.profile.kinds import STATS, classify
+from advisor.profile.event_kinds import STATS, classify
 from advisor.profile.labels import Labels
 from advisor.profile.wire import EventColumns, Ints
 from advisor.profile.xspace import parse_event
