@@ -23,8 +23,8 @@ import atheris
 from rich.console import Console
 
 with atheris.instrument_imports(include=["advisor"]):  # what is imported later would not be seen
-    import advisor.graph.node_calls
     import advisor.graph.assemble
+    import advisor.graph.node_calls
     import advisor.graph.nodes
     import advisor.graph.thread_states
     import advisor.graph.unprofiled_steps

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from advisor.graph.node_calls import index_calls
 from advisor.graph.assemble import Context, assemble, join_devices
 from advisor.graph.line_advice import advise
 from advisor.graph.lockstep import longest_waited_for
 from advisor.graph.marked_steps import calls_outside_marks, tell_calls_outside
+from advisor.graph.node_calls import index_calls
 from advisor.graph.nodes import fold
 from advisor.graph.planes import explain_profiler_error, missing_parts
 from advisor.graph.remade_datasets import join_remade

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from advisor.graph.node_calls import already_done, calls_of, is_injected
 from advisor.graph.attribution import Blame, attribute
 from advisor.graph.critical_path import critical_path, find_bottleneck
 from advisor.graph.line_costs import lines_of
 from advisor.graph.models import Models, executed_call
+from advisor.graph.node_calls import already_done, calls_of, is_injected
 from advisor.graph.nodes import Forest, Node, attach, is_device_pipeline
 from advisor.graph.slowest_calls import slowest_calls
 from advisor.graph.thread_states import RootCalls, Timeline

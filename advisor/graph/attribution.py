@@ -26,12 +26,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from advisor.graph.idle_time import measure_idle_time
 from advisor.graph.event_nesting import Ints, Rows
-from advisor.graph.thread_counts import MOST_COUNTS, Block, Moments
+from advisor.graph.idle_time import measure_idle_time
 from advisor.graph.nodes import Forest
-from advisor.graph.thread_teams import CONSUMER, Place, Teams, find_teams, waits_for_function
+from advisor.graph.thread_counts import MOST_COUNTS, Block, Moments
 from advisor.graph.thread_states import Timeline
+from advisor.graph.thread_teams import CONSUMER, Place, Teams, find_teams, waits_for_function
 from advisor.graph.thread_walk import Floats, pass_on, waiting_moments, work_for
 from advisor.host.calibration.analysis import IDLE_NOISE, SATURATED_SHARE
 

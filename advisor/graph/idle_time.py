@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import networkx as nx
 import numpy as np
 
-from advisor.graph.thread_counts import Moments
 from advisor.graph.nodes import Forest
+from advisor.graph.thread_counts import Moments
 from advisor.graph.thread_teams import CONSUMER, FUNCTION_PARALLEL, Teams
 from advisor.graph.thread_walk import pass_on, waiting_moments, work_for
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from advisor.graph.thread_counts import NO_GROUP, Groups
 from advisor.graph.nodes import Forest
+from advisor.graph.thread_counts import NO_GROUP, Groups
 from advisor.graph.thread_states import Activity
 from advisor.model.catalog import ASYNC
 from advisor.model.trace import EventKind

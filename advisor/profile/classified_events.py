@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from advisor.profile.iterators import decode_stats
 from advisor.profile.event_kinds import STATS, classify
+from advisor.profile.iterators import decode_stats
 from advisor.profile.labels import Labels
 from advisor.profile.wire import EventColumns, Ints
 from advisor.profile.xspace import parse_event

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from advisor.model.trace import EventKind, Keys, Thread
+from advisor.profile.classified_events import NO_KIND, NO_STAT, NameClasses
 from advisor.profile.iterators import IteratorTable, decode_stats
 from advisor.profile.labels import Labels
-from advisor.profile.classified_events import NO_KIND, NO_STAT, NameClasses
 from advisor.profile.safe_names import text
 from advisor.profile.wire import Batch, EventColumns, Ints, batches, decode_events
 from advisor.profile.xspace import MAX_PS, parse_event

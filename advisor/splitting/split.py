@@ -16,9 +16,9 @@ from advisor.model.calls import Call, FunctionLine
 from advisor.model.op_effects import is_dataset_op
 from advisor.splitting.cannot_split import CannotSplitError
 from advisor.splitting.function_text import FunctionText, function_of
+from advisor.splitting.half_texts import Suffixes, Texts, texts_of
 from advisor.splitting.inner_call import fixed_part, is_worth_it
 from advisor.splitting.names_across import NamesAcross, names_across
-from advisor.splitting.half_texts import Suffixes, Texts, texts_of
 
 
 @dataclass(frozen=True, slots=True)

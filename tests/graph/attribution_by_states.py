@@ -11,8 +11,8 @@ from itertools import pairwise
 from advisor.graph.attribution import Blame
 from advisor.graph.event_nesting import Ints
 from advisor.graph.nodes import Forest
-from advisor.graph.thread_teams import FUNCTION_PARALLEL
 from advisor.graph.thread_states import Activity, Timeline
+from advisor.graph.thread_teams import FUNCTION_PARALLEL
 from advisor.host.calibration.analysis import IDLE_NOISE
 from advisor.model.catalog import ASYNC
 from advisor.model.trace import EventKind

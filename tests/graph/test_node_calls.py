@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.graph.node_calls import already_done
 from advisor.graph.analysis import analyse_host
 from advisor.graph.critical_path import find_bottleneck
+from advisor.graph.node_calls import already_done
 from advisor.model.calls import Call, Site
 from advisor.model.pipeline import Iterator, Pipeline
 from tests.graph.simulated import Profile
