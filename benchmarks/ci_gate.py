@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from published import machine_sentence, write_section
+from published import machine_sentence, note_run, write_section
 
 GATED = Path(__file__).parent / "gated"
 WINDOW = ("--steps", "128", "--warmup", "140", "--seconds", "30")
@@ -129,8 +129,9 @@ def main() -> int:
                 results.append(checked(repository, commit, number))
                 print(line_of(results[-1]), flush=True)
                 if options.results is not None:
+                    note_run(options.results)
                     options.results.write_text(json.dumps([asdict(each) for each in results], indent=1), "utf-8")
-    lines = [machine_sentence(), "", *table(results)]
+    lines = [machine_sentence(options.results), "", *table(results)]
     print("\n".join(["", *lines]))
     if options.write_docs:
         write_section("gate", lines)

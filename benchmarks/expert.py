@@ -26,7 +26,7 @@ from pathlib import Path
 import libcst
 import libcst.matchers as m
 import msgspec
-from published import machine_sentence, write_section
+from published import machine_sentence, note_run, write_section
 
 FOLDER = Path(__file__).resolve().parent / "by_hand"
 WRITTEN, AUTOTUNE, EXPERT, FIXED, ALLOWED = "as written", "AUTOTUNE", "expert", "fixed", "fixed, reordered"
@@ -85,9 +85,10 @@ def main() -> None:
         done[name] = measured(name, options.turns, options.runs, options.budget)
         print(row(done[name]), flush=True)
         if options.results:
+            note_run(options.results)
             with options.results.open("ab") as file:
                 file.write(msgspec.json.encode(done[name]) + b"\n")
-    section = table(list(done.values()))
+    section = table(list(done.values()), machine_sentence(options.results))
     print("\n".join(["", *section]))
     if options.write_docs:
         write_section("expert", section)
@@ -176,10 +177,10 @@ def with_autotune(text: str) -> str:
     return libcst.parse_module(text).visit(_Autotune()).code
 
 
-def table(results: list[Result]) -> list[str]:
+def table(results: list[Result], machine: str) -> list[str]:
     """Return the section of docs/benchmarks.md."""
     lines = [
-        f"{machine_sentence()} Nothing else was running.",
+        f"{machine} Nothing else was running.",
         "",
         "| script | pass as written | AUTOTUNE | expert | fixed | fixed / expert | reordered / expert | run: fixed / expert "
         "| reordered / expert | kept | kept with `--allow reordered` |",

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from published import machine_sentence, write_section
+from published import machine_sentence, note_run, write_section
 
 EFFECTS = (1.1, 1.3, 2.0)
 PROOFS = 30
@@ -93,9 +93,10 @@ def main() -> None:
         done.append(prove(effect, options.budget))
         print(done[-1], flush=True)
         if options.results:
+            note_run(options.results)
             with options.results.open("ab") as lines:
                 lines.write(msgspec.json.encode(done[-1]) + b"\n")
-    section = [f"{machine_sentence()} {options.note}".strip(), "", *table(done)]
+    section = [f"{machine_sentence(options.results)} {options.note}".strip(), "", *table(done)]
     print("\n".join(["", *section]))
     if options.write_docs:
         write_section("known-effects", section)

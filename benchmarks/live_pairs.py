@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean, stdev
 
-from published import machine_sentence, write_section
+from published import machine_sentence, note_run, write_section
 
 from advisor.capture.request import CaptureRequest
 from advisor.model.intervals import t_quantile
@@ -163,9 +163,10 @@ def main() -> int:
         measured.append(measure(name, repeat, way))
         print(table(measured[-1:], "")[4], flush=True)
         if options.results is not None:
+            note_run(options.results)
             with options.results.open("a") as file:
                 file.write(json.dumps(vars(measured[-1])) + "\n")
-    lines = table(measured, machine_sentence())
+    lines = table(measured, machine_sentence(options.results))
     print("\n".join(lines))
     if options.write_docs:
         write_section("live-pairs", lines)

@@ -24,7 +24,7 @@ from typing import Any
 
 import msgspec
 from predictions import EXAMPLES, IN_LITTLE_MEMORY, chosen, limited
-from published import machine_sentence, write_section
+from published import machine_sentence, note_run, write_section
 
 from advisor.engine import load_rules
 from advisor.model.settings import Settings
@@ -80,9 +80,10 @@ def main() -> None:
         done.append(measure(name))
         print(done[-1], flush=True)
         if options.results:
+            note_run(options.results)
             with options.results.open("ab") as lines:
                 lines.write(msgspec.json.encode(done[-1]) + b"\n")
-    section = [f"{machine_sentence()} {options.note}".strip(), "", *table(done)]
+    section = [f"{machine_sentence(options.results)} {options.note}".strip(), "", *table(done)]
     print("\n".join(["", *section]))
     if options.write_docs:
         write_section("proof-times", section)

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
-from published import machine_sentence, write_section
+from published import machine_sentence, note_run, write_section
 
 WINDOW = ("--seconds", "3", "--budget", "8min")
 FASTER, SAME, SLOWER, DATA = "equal and faster", "same", "slower", "different data"
@@ -173,9 +173,10 @@ def main() -> int:
         done.append(judged(each, options.pipeline_only))
         print(f"{'right' if done[-1].is_right else 'WRONG'}  {done[-1]}", flush=True)
         if options.results:
+            note_run(options.results)
             with options.results.open("ab") as lines:
                 lines.write(msgspec.json.encode(done[-1]) + b"\n")
-    section = table(done)
+    section = table(done, machine_sentence(options.results))
     print("\n".join(["", *section]))
     if options.write_docs:
         write_section("proved-changes", section)
@@ -209,12 +210,12 @@ def judged(one: Change, is_pipeline_only: bool) -> Judged:
     )
 
 
-def table(done: list[Judged]) -> list[str]:
+def table(done: list[Judged], machine: str) -> list[str]:
     """Return the section of docs/benchmarks.md."""
     right = sum(each.is_right for each in done)
     lines = [
         f"`python benchmarks/proved_changes.py --write-docs` judges changes of known truth with `advisor prove`: {right} of "
-        f"{len(done)} verdicts are right. {machine_sentence()}",
+        f"{len(done)} verdicts are right. {machine}",
         "",
         "| change | truth | verdict | training's elements | speedup | runs | seconds |",
         "|---|---|---|---|---|---|---|",

@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 
 import msgspec
-from published import machine_sentence, write_section
+from published import machine_sentence, note_run, write_section
 
 WINDOW = ("--steps", "60", "--warmup", "10", "--seconds", "2")
 HEAD = """import time
@@ -100,9 +100,10 @@ def main() -> int:
         done.append(comparison)
         print(len(done), comparison, flush=True)
         if options.results:
+            note_run(options.results)
             with options.results.open("ab") as lines:
                 lines.write(msgspec.json.encode(comparison) + b"\n")
-    section = table(done)
+    section = table(done, machine_sentence(options.results))
     print("\n".join(["", *section]))
     if options.write_docs:
         write_section("same-script", section)
@@ -135,10 +136,10 @@ def compared(name: str, beside: str) -> Comparison:
     )
 
 
-def table(done: list[Comparison]) -> list[str]:
+def table(done: list[Comparison], machine: str) -> list[str]:
     """Return the section of docs/benchmarks.md."""
     lines = [
-        f"{machine_sentence()} {len(done)} comparisons.",
+        f"{machine} {len(done)} comparisons.",
         "",
         "| script | beside | same | faster | slower | other | high / low of the interval, median |",
         "|---|---|---|---|---|---|---|",

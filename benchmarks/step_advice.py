@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from published import machine_sentence, write_section
+from published import machine_sentence, note_run, write_section
 
 from advisor.model.errors import AdvisorError
 from advisor.model.outcome import Interval
@@ -107,7 +107,7 @@ def main() -> int:
         examples += rows_of(script, kept, options.budget, options.results)
     for script in chosen(scripts_from_the_wild(options.corpus, options.sources), options.only):
         corpus += rows_of(script, kept, options.budget, options.results)
-    lines = [machine_sentence(), "", *table(examples)]
+    lines = [machine_sentence(options.results), "", *table(examples)]
     if corpus:
         lines += ["", *counts(corpus), "", *table([row for row in corpus if row.outcome != SILENT])]
     print("\n".join(["", *lines]))
@@ -162,6 +162,7 @@ def rows_of(script: Script, kept: Mapping[str, list[Row]], budget: str, results:
         else:
             rows = [row_of(script.name, rule, report) for rule in script.rules]
             if results is not None:
+                note_run(results)
                 with results.open("ab") as file:
                     file.write(msgspec.json.encode((script.name, rows)) + b"\n")
     for row in rows:

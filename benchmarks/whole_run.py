@@ -22,7 +22,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import msgspec
-from published import machine_sentence, write_section
+from published import machine_sentence, note_run, write_section
 from worth import percentile
 
 import advisor
@@ -240,10 +240,11 @@ def main() -> None:
                 rows.append(judge(name, SCRIPTS[name], epochs, options.turns, Path(folder)))
             print(rows[-1].line(), flush=True)
             if options.results is not None:
+                note_run(options.results)
                 options.results.write_text(json.dumps([asdict(row) for row in rows], indent=2), encoding="utf-8")
     print("\n".join(summary(rows)))
     if options.write_docs:
-        write_section("whole-run", [machine_sentence(), "", *table(rows), "", *summary(rows)])
+        write_section("whole-run", [machine_sentence(options.results), "", *table(rows), "", *summary(rows)])
 
 
 if __name__ == "__main__":

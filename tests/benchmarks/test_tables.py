@@ -93,6 +93,18 @@ def test_a_rule_is_proved_only_if_the_whole_interval_is_above_the_line(benchmark
     assert text.endswith("| 1 of 2 (serial-map in serial_map) |")
 
 
+def test_a_table_of_several_days_names_all_of_them(benchmark, tmp_path, monkeypatch):
+    published, results = benchmark("published"), tmp_path / "rows.jsonl"
+    for day in ("2026-01-30", "2026-01-31", "2026-01-31"):
+        monkeypatch.setattr(published.time, "strftime", lambda form, day=day: day)
+        published.note_run(results)
+    monkeypatch.setattr(published.time, "strftime", lambda form: "2026-02-01")  # only prints the table
+    sentence = published.machine_sentence(results)
+    assert sentence.startswith("Measured 2026-01-30 on ") and " and 2026-01-31 on " in sentence
+    assert sentence.count("2026-") == 2 and sentence.endswith(".")
+    assert published.machine_sentence().startswith("Measured 2026-02-01 on ")
+
+
 def test_a_section_is_replaced_and_nothing_else(benchmark, tmp_path):
     docs = tmp_path / "benchmarks.md"
     docs.write_text("before\n<!-- a: begin -->\nold\n<!-- a: end -->\nafter\n")
