@@ -48,7 +48,7 @@ def note_run(results: Path) -> None:
     Args:
         results: The file. The notes are in `NAME.runs`, one line for each day and machine.
     """
-    runs = _runs(results)
+    runs = _runs(results) if results.exists() else []  # the rows were deleted, the notes were not
     if _here() not in runs:
         results.with_suffix(".runs").write_text("".join(f"{run}\n" for run in [*runs, _here()]), encoding="utf-8")
 

@@ -186,12 +186,15 @@ class Session:
 
     def _read_alone(self) -> None:
         """Read the pipeline without training. The script is stopped right after it, in this thread."""
-        consumer = self._monitor.leader
+        capture = self._monitor.capture
+        consumer = capture.consumer if capture is not None else None
         if consumer is None or consumer.thread_id != threading.get_ident():
             return
         self._report("reading", consumer.count, None)
-        with contextlib.suppress(Exception), self._consumption.unwatched():
-            self._alone = read_alone(consumer, self._recorder.calls(), self._monitor.buffer_levels())
+        with contextlib.suppress(Exception):
+            self._alone = read_alone(
+                consumer, self._recorder.calls(), self._monitor.buffer_levels(), self._consumption.unwatched
+            )
 
     def _on_measured(self) -> None:
         self._write(ScriptExit("stopped"), goes_on=self._live is not None)

@@ -79,11 +79,13 @@ class CombinedPlan:
 
 @dataclass(frozen=True, slots=True)
 class Headroom:
-    """How fast the pipeline could go if the training did not hold it back."""
+    """How fast the pipeline could go if the training did not hold it back.
+
+    Times are those of a step: of one element at the root, or of several with Keras' `steps_per_execution`.
+    """
 
     element_ns: float
-    """Time per element at the root with a consumer that takes no time and no core, the shortest step without a wait: predicted,
-    or read for a second."""
+    """With a consumer that takes no time and no core, the shortest step without a wait: predicted, or read for a second."""
     low_ns: float
     high_ns: float
     """Its range."""
@@ -94,7 +96,7 @@ class Headroom:
     sentence: str
     """The headroom as text for the report."""
     measured_ns: float | None = None
-    """Mean time per element of the pipeline alone, measured with `--headroom`; None if it was not measured."""
+    """Mean time of the pipeline alone, measured with `--headroom`; None if it was not measured."""
     read_ns: int | None = None
     """How long the pipeline was read without training after the window, for `element_ns`; None if that is predicted."""
 

@@ -23,12 +23,13 @@ from advisor.host.calibration.prediction import (
     UNCERTAINTY,
 )
 from advisor.model.outlook import Headroom
-from advisor.model.pipeline import Analysis, Pipeline
+from advisor.model.pipeline import Analysis, Pipeline, Verdict
 from advisor.model.recording import Usage
 from advisor.model.units import NS_PER_S, format_ns, format_rate, format_ratio
 from advisor.predict.demand import Demands, has_consumer_elsewhere
 from advisor.predict.limit_names import name_of_limit
 from advisor.predict.machine_costs import machine_costs
+from advisor.predict.passes_over_data import elements_per_step
 
 
 def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headroom | None:
@@ -45,7 +46,9 @@ def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headr
     """
     verdict, recording = analysis.verdict, analysis.recording
     is_alone = recording is not None and recording.is_pipeline_alone
+    per_step = elements_per_step(analysis, pipeline)
     alone_ns = recording.alone_element_ns if recording is not None else None
+    alone_ns = alone_ns * per_step if alone_ns is not None else None
     if (verdict.is_input_bound and alone_ns is None) or verdict.input_wait_share is None or is_alone:
         return None
     beside = replace(measured, consumer_ns=0.0, consumer_cpu_ns=0.0)
@@ -64,7 +67,7 @@ def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headr
     )
     reading = recording.read_alone if recording is not None else None
     if reading is not None:
-        likely_ns = fast_ns = slow_ns = reading.ns / reading.elements
+        likely_ns = fast_ns = slow_ns = reading.ns / reading.elements * per_step
         cheapest, dearest = READ_ALONE.value
         floor_ns = 0.0
     headroom = Headroom(
@@ -77,7 +80,7 @@ def headroom(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> Headr
         measured_ns=alone_ns,
         read_ns=reading.ns if reading is not None else None,
     )
-    return replace(headroom, sentence=_sentence(pipeline, headroom, verdict.is_input_bound))
+    return replace(headroom, sentence=_sentence(headroom, _rows_per_step(pipeline, per_step), verdict, pipeline))
 
 
 def _without_the_consumer(demands: Demands, usage: Usage | None) -> Demands:
@@ -96,10 +99,10 @@ def _without_the_consumer(demands: Demands, usage: Usage | None) -> Demands:
     return replace(demands, nodes=nodes)
 
 
-def _sentence(pipeline: Pipeline, headroom: Headroom, is_input_bound: bool) -> str:
+def _sentence(headroom: Headroom, rows: float, verdict: Verdict, pipeline: Pipeline) -> str:
     if headroom.measured_ns is not None:
         shortest_ns = headroom.measured_ns
-        text = f"The input pipeline alone delivers {_rate(pipeline, shortest_ns, '')} (measured)"
+        text = f"The input pipeline alone delivers {_rate(shortest_ns, rows, '')} (measured)"
     else:
         shortest_ns = min(
             headroom.high_ns, headroom.step_ns
@@ -109,8 +112,8 @@ def _sentence(pipeline: Pipeline, headroom: Headroom, is_input_bound: bool) -> s
             if headroom.read_ns is None
             else f"read for {format_ns(headroom.read_ns)} without training; --headroom measures longer"
         )
-        text = f"The input pipeline can deliver {_rate(pipeline, shortest_ns, 'at least ')} ({how})"
-    if is_input_bound:
+        text = f"The input pipeline can deliver {_rate(shortest_ns, rows, 'at least ')} ({how})"
+    if verdict.is_input_bound:
         return f"{text}."
     if headroom.step_speedup < BRINK_SPEEDUP.value:
         return f"{text}: with a faster training step, it would become the problem."
@@ -128,9 +131,14 @@ def _sentence(pipeline: Pipeline, headroom: Headroom, is_input_bound: bool) -> s
     return f"{text}: it would limit {limits} {faster}; then {then} the limit."
 
 
-def _rate(pipeline: Pipeline, element_ns: float, bound: str) -> str:
+def _rows_per_step(pipeline: Pipeline, elements: int) -> float:
+    """Rows of a step, or its elements if they are not batches of a known size."""
+    return elements * (rows_per_element(pipeline) or 1)
+
+
+def _rate(step_ns: float, rows: float, bound: str) -> str:
     """The rate of rows, or of elements if they are not batches of a known size."""
-    per_second = NS_PER_S / element_ns * (rows_per_element(pipeline) or 1)
+    per_second = NS_PER_S / step_ns * rows
     if per_second >= 1:
         return f"{bound}{format_rate(per_second)}"
     return f"an element {bound}every {format_ns(NS_PER_S / per_second)}"

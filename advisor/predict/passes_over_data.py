@@ -78,10 +78,10 @@ def horizon(analysis: Analysis, pipeline: Pipeline, call: Call | None = None) ->
     whole_run = Horizon(reads.basis, why, passes, per_pass, done)
     if analysis.recording is None or not analysis.recording.goes_on:
         return whole_run
-    return _rest(whole_run, done * _elements_per_step(analysis, pipeline))
+    return _rest(whole_run, done * elements_per_step(analysis, pipeline))
 
 
-def _elements_per_step(analysis: Analysis, pipeline: Pipeline) -> int:
+def elements_per_step(analysis: Analysis, pipeline: Pipeline) -> int:
     """Elements at the root that a step takes: more than one if Keras executes several steps in a call."""
     executed = analysis.keras.get("steps_per_execution")
     is_keras = pipeline.consumer is not None and pipeline.consumer.kind.startswith("keras")

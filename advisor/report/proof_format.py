@@ -127,16 +127,18 @@ class CombinedPlan(Object, frozen=True):
 
 
 class Headroom(Object, frozen=True):
-    """How fast the pipeline could go if the training did not hold it back. Times are in nanoseconds per element at the root."""
+    """How fast the pipeline could go if the training did not hold it back.
+
+    Times are in nanoseconds per step: for one element at the root, or several with Keras' `steps_per_execution`.
+    """
 
     element_ns: Amount | None
-    """Time per element with a consumer that takes no time and no core, the shortest step without a wait: predicted, or read for a
-    second."""
+    """With a consumer that takes no time and no core, the shortest step without a wait: predicted, or read for a second."""
     low_ns: Amount | None
     high_ns: Amount | None
     """Its range."""
     measured_ns: Amount | None
-    """Mean time per element of the pipeline alone, measured with `--headroom`; null if it was not measured."""
+    """Mean time of the pipeline alone, measured with `--headroom`; null if it was not measured."""
     read_ns: Amount | None
     """How long the pipeline was read without training after the window, for `element_ns`; null if that is predicted."""
     step_speedup: float | None

@@ -314,7 +314,7 @@ def capture_request_of(request: Request, settings: Settings, folder: Path) -> Ca
         to_end=request.to_end,
         show_output=request.show_output,
         in_place=request.in_place,
-        reads_alone=not request.to_end,
+        reads_alone=not (request.to_end or request.in_place),
         deadline=request.deadline,
     )
 

@@ -95,6 +95,7 @@ def test_a_rule_is_proved_only_if_the_whole_interval_is_above_the_line(benchmark
 
 def test_a_table_of_several_days_names_all_of_them(benchmark, tmp_path, monkeypatch):
     published, results = benchmark("published"), tmp_path / "rows.jsonl"
+    results.touch()
     for day in ("2026-01-30", "2026-01-31", "2026-01-31"):
         monkeypatch.setattr(published.time, "strftime", lambda form, day=day: day)
         published.note_run(results)

@@ -13,7 +13,7 @@ from advisor.testing import batch, map_, pipeline, prefetch, source
 MS = 1_000_000
 
 
-def headroom_of(*nodes, alone_ns=None, read_alone=None, core_wait=0.0, as_if_step_ns=None, **machine):
+def headroom_of(*nodes, alone_ns=None, read_alone=None, core_wait=0.0, as_if_step_ns=None, keras=None, **machine):
     """The headroom; `core_wait`: time for which threads waited for a core, as a multiple of the CPU time."""
     made = pipeline(*nodes, **machine).analysis
     assert made.main is not None and made.usage is not None
@@ -22,6 +22,9 @@ def headroom_of(*nodes, alone_ns=None, read_alone=None, core_wait=0.0, as_if_ste
     recording = Recording(
         "train.py", made.host, end, alone_element_ns=alone_ns, read_alone=read_alone, as_if_step_ns=as_if_step_ns
     )
+    if keras is not None:
+        consumer = replace(made.main.consumer, kind="keras.fit")
+        made = replace(made, keras=keras, pipelines=(replace(made.main, consumer=consumer), *made.pipelines[1:]))
     made = replace(made, recording=recording, usage=usage)
     result = outlook(made, made.main, (), ())
     assert result is not None
@@ -83,6 +86,17 @@ def test_a_second_of_reading_replaces_the_prediction():
         "The input pipeline can deliver at least 1,143 elements/s (read for 1 s without training; --headroom measures longer): "
         "it would limit no step longer than 28 ms, 2.9x faster than here; then map (as MapAndBatch) is the limit."
     )
+
+
+@pytest.mark.parametrize("how", ["read_alone", "alone_ns"])
+def test_a_step_of_several_elements_takes_as_much_longer(how):
+    """Keras executes four steps in a call of 80 ms: at 10 ms per batch, a call must take 40 ms."""
+    nodes = (source(elements=3200), map_("augment", ms=0.1, random=True), batch(32), prefetch())
+    measured = {how: AloneReading(100, 1000 * MS) if how == "read_alone" else 10 * MS}
+    found = headroom_of(*nodes, consumer_ms=80, cores=8, keras={"steps_per_execution": 4}, **measured)
+    assert found.step_speedup == pytest.approx(2, rel=0.05)
+    per_second = 32 * 100 if how == "alone_ns" else 32 * 100 / 1.4
+    assert f"{per_second:,.0f} elements/s" in found.sentence
 
 
 def test_a_training_that_waits_has_none_even_if_it_was_read():

@@ -1,22 +1,25 @@
 """Reads the training's pipeline for a second without training, when the script is about to be stopped after its window.
 
-In: the consumer, in its thread, at a step boundary.  Out: `AloneReading`. There is none if reading on could be noticed outside
-the script (Python generators and functions, tf.data service), if steps wait for input, or if too few elements came.
+In: the consumer, in its thread, at a step boundary.  Out: `AloneReading`. There is none if reading on could block or be noticed
+outside the script (only reviewed transformations and ops are read on), if steps wait for input, or if too little came in time.
 
-The elements that are in the pipeline's buffers come at once, so they are not counted. If the data end, they are read once more,
-as in the next epoch of the training, and the start of that epoch counts.
+The elements that are in the pipeline's buffers come at once, so they are not counted. If the data end, whole epochs are counted,
+as a shuffle buffer is emptied at memory speed before the end and filled after it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import math
+import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from statistics import median
 from typing import Any
 
 from advisor.capture.instrument.consumers import ConsumerSteps
+from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.iterator_model import model_now
 from advisor.host.calibration.capture import LATEST_STEPS
 from advisor.host.calibration.window import (
@@ -25,25 +28,47 @@ from advisor.host.calibration.window import (
     READ_ALONE_MAX_S,
     READ_ALONE_MIN_S,
     READ_ALONE_S,
+    READ_ALONE_SHUFFLE_SHARE,
     READ_ALONE_WAIT_SHARE,
 )
+from advisor.model import catalog, op_effects
 from advisor.model.calls import Call
 from advisor.model.catalog import SHUFFLES, base_type
 from advisor.model.lineage import Lineage
 from advisor.model.recording import AloneReading, BufferLevels
 
+_METHODS = frozenset(
+    {
+        *catalog.TRANSFORMATIONS,
+        *catalog.SOURCE_METHODS,
+        *catalog.READERS,
+        *catalog.EXPERIMENTAL_FUNCTIONS,
+        "CsvDataset",
+        "RandomDataset",
+    }
+) - {"from_generator"}
+"""Calls whose elements come from memory, files or random numbers."""
+_DATASET_OPS = (op_effects.REPEATABLE_DATASET_OPS | set(op_effects.DATASET_OPS_JUDGED_AS_CALLS)) - {"Generator"}
+"""Types of dataset ops that functions may contain; what they do is judged by their calls, which are recorded too."""
 _OUTSIDE = ("DataService", "Generator")
 """Beginnings of the types of iterators whose elements come from outside TensorFlow."""
-_OUTSIDE_METHODS = frozenset({"from_dataset_id", "from_generator"})
 
 
-def read_alone(consumer: ConsumerSteps, calls: tuple[Call, ...], levels: Sequence[BufferLevels]) -> AloneReading | None:
+def read_alone(
+    consumer: ConsumerSteps,
+    calls: tuple[Call, ...],
+    levels: Sequence[BufferLevels],
+    unwatched: Callable[[], AbstractContextManager[None]],
+) -> AloneReading | None:
     """Read on from the consumer's iterator. The script must not go on afterwards: it would miss these elements.
+
+    A thread of its own reads, so that an element that never comes does not keep the script from being stopped.
 
     Args:
         consumer: The consumer, whose thread this is.
         calls: All recorded calls.
         levels: How full its last buffer was; empty if that is unknown.
+        unwatched: Context in which the hooks do not follow what the thread consumes.
 
     Returns:
         What was read; None if nothing may or need be read, or if too little came.
@@ -53,56 +78,127 @@ def read_alone(consumer: ConsumerSteps, calls: tuple[Call, ...], levels: Sequenc
     iterator = consumer.iterator() if consumer.iterator is not None else None
     if not isinstance(iterator, OwnedIterator) or waits(consumer, levels) or not stays_inside(consumer, calls):
         return None
-    proto = model_now(consumer)
-    if proto is None or any(str(node.name).startswith(_OUTSIDE) for node in proto.nodes.values()):
+    dataset, proto = getattr(iterator, "_dataset", None), model_now(consumer)
+    if dataset is None or call_id_of(dataset) != consumer.call_id or proto is None:
+        return None
+    if any(str(node.name).startswith(_OUTSIDE) for node in proto.nodes.values()):
         return None
     buffered = buffered_elements(proto)
     if buffered is None:
         return None
     # A second iterator has buffers of its own, while the script keeps those of the first.
     has_room = sum(int(node.buffered_bytes) for node in proto.nodes.values()) <= READ_ALONE_BYTES.value
-    dataset = getattr(iterator, "_dataset", None) if has_room else None
-    return counted(_arrivals_ns(_elements(iterator, dataset), math.ceil(buffered)), math.ceil(buffered))
+    arrivals = read_in_thread(iterator, dataset if has_room else (), math.ceil(buffered), unwatched)
+    if not arrivals.ends_ns and not same_shuffles(proto, model_now(consumer)):
+        return None
+    return counted(arrivals, math.ceil(buffered))
 
 
-def _elements(iterator: Iterator[Any], dataset: Iterable[Any] | None) -> Iterator[None]:
-    """Read the rest of an iterator, and then its dataset again and again, as long as there are elements."""
-    is_more = True
-    while is_more:
-        is_more = False
-        for _ in iterator:
-            is_more = dataset is not None
-            yield
-        iterator = iter(dataset or ())
+@dataclass
+class Arrivals:
+    """When elements came and when the data ended, as `time.perf_counter_ns`."""
+
+    elements_ns: list[int] = field(default_factory=list)
+    """The start, then the arrival of each element."""
+    ends_ns: list[tuple[int, int]] = field(default_factory=list)
+    """(number of elements until then, time) of each end of the data."""
+
+    def is_enough(self, buffered: int) -> bool:
+        """Whether enough has come after the elements that were ready, or the time is over.
+
+        Args:
+            buffered: Number of elements that were ready.
+        """
+        elapsed_s = (time.perf_counter_ns() - self.elements_ns[0]) / 1e9
+        if elapsed_s < READ_ALONE_S.value:
+            return False
+        if self.ends_ns:
+            is_whole = len(self.ends_ns) > 1 and self.ends_ns[-1][0] == len(self.elements_ns) - 1
+            return is_whole or elapsed_s >= READ_ALONE_MAX_S.value
+        return len(self.elements_ns) > buffered + 1 + READ_ALONE_ELEMENTS.value or elapsed_s >= READ_ALONE_MAX_S.value
 
 
-def _arrivals_ns(elements: Iterator[None], buffered: int) -> list[int]:
-    """Read for about a second; return when reading began and when each element had come."""
-    arrivals = [time.perf_counter_ns()]
-    wanted = buffered + 1 + READ_ALONE_ELEMENTS.value
-    with contextlib.suppress(Exception):  # an error in data that the training has not reached
-        for _ in elements:
-            arrivals.append(time.perf_counter_ns())
-            elapsed_s = (arrivals[-1] - arrivals[0]) / 1e9
-            if elapsed_s >= (READ_ALONE_S.value if len(arrivals) > wanted else READ_ALONE_MAX_S.value):
-                break
-    return arrivals
-
-
-def counted(arrivals_ns: Sequence[int], buffered: int) -> AloneReading | None:
-    """Leave out the elements that were ready when reading began.
+def read_in_thread(
+    iterator: Iterator[Any],
+    dataset: Iterable[Any],
+    buffered: int,
+    unwatched: Callable[[], AbstractContextManager[None]],
+) -> Arrivals:
+    """Read the rest of an iterator, then its dataset again and again, in another thread.
 
     Args:
-        arrivals_ns: When reading began, and when each element had come.
+        iterator: The iterator.
+        dataset: What to read after its end; empty: nothing.
+        buffered: Number of elements that are ready.
+        unwatched: As in `read_alone`.
+
+    Returns:
+        What came within `READ_ALONE_MAX_S`. The thread is left behind if it waits for an element then.
+    """
+    arrivals, is_over = Arrivals([time.perf_counter_ns()]), threading.Event()
+
+    def read() -> None:
+        current = iterator
+        try:
+            with unwatched():
+                while not is_over.is_set() and not arrivals.is_enough(buffered):
+                    try:
+                        next(current)
+                    except StopIteration:
+                        count = len(arrivals.elements_ns) - 1
+                        is_empty = bool(arrivals.ends_ns) and arrivals.ends_ns[-1][0] == count
+                        arrivals.ends_ns.append((count, time.perf_counter_ns()))
+                        if is_empty or arrivals.is_enough(buffered):
+                            return
+                        current = iter(dataset)
+                    else:
+                        arrivals.elements_ns.append(time.perf_counter_ns())
+        except Exception:  # an error in data that the training has not reached
+            return
+
+    thread = threading.Thread(target=read, name="advisor-alone", daemon=True)
+    thread.start()
+    thread.join(READ_ALONE_MAX_S.value)
+    is_over.set()
+    return Arrivals(list(arrivals.elements_ns), list(arrivals.ends_ns))
+
+
+def counted(arrivals: Arrivals, buffered: int) -> AloneReading | None:
+    """Leave out the elements that were ready when reading began; if the data ended, all but whole epochs.
+
+    Args:
+        arrivals: What came, and when.
         buffered: How many elements were ready.
 
     Returns:
         The rest; None if it is too short.
     """
-    rest = arrivals_ns[buffered + 1 :]
-    if len(rest) <= READ_ALONE_ELEMENTS.value or rest[-1] - rest[0] < READ_ALONE_MIN_S.value * 1e9:
+    if arrivals.ends_ns:
+        (first, began_ns), (last, ended_ns) = arrivals.ends_ns[0], arrivals.ends_ns[-1]
+        elements, taken_ns = last - first, ended_ns - began_ns
+    else:
+        rest = arrivals.elements_ns[buffered + 1 :]
+        elements, taken_ns = len(rest) - 1, rest[-1] - rest[0] if rest else 0
+    if elements < READ_ALONE_ELEMENTS.value or taken_ns < READ_ALONE_MIN_S.value * 1e9:
         return None
-    return AloneReading(len(rest) - 1, rest[-1] - rest[0])
+    return AloneReading(elements, taken_ns)
+
+
+def same_shuffles(before: Any, after: Any) -> bool:  # noqa: ANN401
+    """Return whether shuffle buffers hold about as much as before: one that is emptied delivers at memory speed.
+
+    Args:
+        before: tf.data's model of the iterator.
+        after: The same later; None if there is none.
+    """
+    if after is None:
+        return False
+    for key, node in before.nodes.items():
+        if base_type(str(node.name)) in SHUFFLES:
+            now = after.nodes[key].buffered_elements if key in after.nodes else 0
+            if abs(now - node.buffered_elements) > READ_ALONE_SHUFFLE_SHARE.value * node.buffered_elements + 1:
+                return False
+    return True
 
 
 def buffered_elements(proto: Any) -> float | None:  # noqa: ANN401
@@ -137,12 +233,22 @@ def waits(consumer: ConsumerSteps, levels: Iterable[BufferLevels]) -> bool:
 
 
 def stays_inside(consumer: ConsumerSteps, calls: tuple[Call, ...]) -> bool:
-    """Return whether the elements are known to come from TensorFlow's own transformations, without Python code."""
+    """Return whether the elements are known to come from reviewed transformations and ops, without Python code or writes."""
     upstream = Lineage(calls).upstream(consumer.call_id) if consumer.call_id is not None else ()
-    return bool(upstream) and not any(_may_reach_outside(call) for call in upstream)
+    return bool(upstream) and all(map(_is_reviewed, upstream))
 
 
-def _may_reach_outside(call: Call) -> bool:
+def _is_reviewed(call: Call) -> bool:
     function = call.function
-    has_python = function is not None and (bool(function.python_ops) or not function.is_traced)
-    return has_python or call.method in _OUTSIDE_METHODS
+    if call.method not in _METHODS or call.unrecorded:
+        return False
+    if function is None:
+        return True
+    if function.python_ops or not function.is_traced or function.stateful_ops is None:
+        return False
+    return all(map(_is_reviewed_op, set(function.stateful_ops).difference(function.random_ops)))
+
+
+def _is_reviewed_op(op: str) -> bool:
+    kind = op_effects.dataset_type(op)
+    return op_effects.reason_against(op) is None if kind is None else kind in _DATASET_OPS

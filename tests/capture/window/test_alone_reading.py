@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+import time
+from itertools import pairwise
 from types import SimpleNamespace
 
 import pytest
 
 from advisor.capture.instrument.consumers import Consumers
-from advisor.capture.window.alone_reading import buffered_elements, counted, stays_inside, waits
+from advisor.capture.window import alone_reading
+from advisor.capture.window.alone_reading import (
+    Arrivals,
+    buffered_elements,
+    counted,
+    read_in_thread,
+    same_shuffles,
+    stays_inside,
+    waits,
+)
+from advisor.host.calibration.constant import Constant
 from advisor.model.calls import Call, FunctionFacts
 from advisor.model.recording import AloneReading, BufferLevels
 
@@ -38,17 +52,75 @@ def test_a_pipeline_that_has_delivered_nothing_is_not_read(nodes):
 def test_elements_that_were_ready_are_left_out():
     """Three come at once, from the buffer; then each takes 20 ms."""
     arrivals = [0, 1, 2, 3, *(20 * MS * count for count in range(1, 21))]
-    assert counted(arrivals, 3) == AloneReading(19, 380 * MS)
+    assert counted(Arrivals(arrivals), 3) == AloneReading(19, 380 * MS)
 
 
 def test_too_few_elements_tell_nothing():
     arrivals = [0, 1, 2, 3, *(100 * MS * count for count in range(1, 6))]
-    assert counted(arrivals, 3) is None
-    assert counted(arrivals, 2) == AloneReading(5, 500 * MS - 3)
+    assert counted(Arrivals(arrivals), 3) is None
+    assert counted(Arrivals(arrivals), 2) == AloneReading(5, 500 * MS - 3)
 
 
 def test_too_short_a_time_tells_nothing():
-    assert counted([2 * MS * count for count in range(100)], 3) is None
+    assert counted(Arrivals([2 * MS * count for count in range(100)]), 3) is None
+
+
+def test_if_the_data_end_whole_epochs_count():
+    """The rest of an epoch comes from a shuffle buffer; two epochs of ten elements follow, and the beginning of a third."""
+    elements = [0, *(MS * count for count in range(50)), *(600 * MS + 40 * MS * count for count in range(25))]
+    ends = [(50, 100 * MS), (60, 550 * MS), (70, 1_000 * MS)]
+    assert counted(Arrivals(elements, ends), 3) == AloneReading(20, 900 * MS)
+    assert counted(Arrivals(elements, ends[:1]), 3) is None, "no whole epoch"
+
+
+@pytest.mark.parametrize(("after", "same"), [(1_000, True), (960, True), (900, False), (1_100, False), (None, False)])
+def test_a_shuffle_buffer_that_was_emptied_or_filled_tells_nothing(after, same):
+    def model(buffered):
+        return SimpleNamespace(nodes={5: node("ShuffleV3", 440, buffered), 6: node("Prefetch", 10, 2)})
+
+    assert same_shuffles(model(1_000), model(after) if after is not None else None) is same
+
+
+def endless(seconds):
+    while True:
+        time.sleep(seconds)
+        yield 0
+
+
+def test_reading_ends_after_a_second():
+    began = time.monotonic()
+    arrivals = read_in_thread(endless(0.01), (), 2, contextlib.nullcontext)
+    assert 0.9 < time.monotonic() - began < 3 and not arrivals.ends_ns
+    assert len(arrivals.elements_ns) > 20
+
+
+def test_an_element_that_never_comes_does_not_hold_the_script(monkeypatch):
+    monkeypatch.setattr(alone_reading, "READ_ALONE_MAX_S", Constant(0.2, "s"))
+    released = threading.Event()
+    began = time.monotonic()
+    arrivals = read_in_thread(iter(lambda: released.wait(30), True), (), 2, contextlib.nullcontext)
+    assert time.monotonic() - began < 10
+    assert len(arrivals.elements_ns) == 1 and counted(arrivals, 0) is None
+    released.set()
+
+
+def test_an_error_in_the_data_ends_the_reading():
+    def failing():
+        yield 0
+        raise ValueError("bad record")
+
+    assert len(read_in_thread(failing(), (), 0, contextlib.nullcontext).elements_ns) == 2
+
+
+def test_data_that_end_are_read_again_and_again():
+    arrivals = read_in_thread(iter([0] * 3), [0] * 5, 0, contextlib.nullcontext)
+    numbers = [count for count, _ in arrivals.ends_ns]
+    assert numbers[0] == 3 and {second - first for first, second in pairwise(numbers)} == {5}
+
+
+def test_without_more_data_reading_ends():
+    arrivals = read_in_thread(iter([0] * 3), (), 0, contextlib.nullcontext)
+    assert [count for count, _ in arrivals.ends_ns] == [3, 3] and counted(arrivals, 0) is None
 
 
 def consumer_of(kind="for", steps=100, wait_ms=0.0):
@@ -78,24 +150,50 @@ def calls(*, method="range", function=None):
     return Call("s0", method, None), Call("m1", "map", None, inputs=("s0",), function=function)
 
 
-TRACED = FunctionFacts("scale", None, is_stateful=False)
+TRACED = FunctionFacts("scale", None, is_stateful=False, stateful_ops=())
+QUEUE = FunctionFacts("take", None, is_stateful=True, stateful_ops=("QueueDequeueV2",))
+RANDOM = FunctionFacts("crop", None, is_stateful=True, random_ops=("RandomUniform",), stateful_ops=("RandomUniform",))
+READING = FunctionFacts("read", None, is_stateful=True, stateful_ops=("ReadFile", "LookupTableFindV2"))
+NESTED = FunctionFacts("lines", None, is_stateful=True, stateful_ops=("TextLineDataset",))
+SERVED = FunctionFacts("lines", None, is_stateful=True, stateful_ops=("DataServiceDatasetV4",))
 PYTHON = FunctionFacts("load", None, is_stateful=True, python_ops=("EagerPyFunc",))
-READ_ONLY = FunctionFacts("load", None, is_stateful=False, is_traced=False)
+UNTRACED = FunctionFacts("load", None, is_stateful=False, stateful_ops=(), is_traced=False)
 
 
 @pytest.mark.parametrize(
     ("recorded", "stays"),
     [
         (calls(function=TRACED), True),
+        (calls(function=RANDOM), True),
+        (calls(function=READING), True),
+        (calls(function=NESTED), True),
+        (calls(function=SERVED), False),
+        (calls(function=QUEUE), False),
         (calls(function=PYTHON), False),
-        (calls(function=READ_ONLY), False),
+        (calls(function=UNTRACED), False),
         (calls(method="from_generator", function=TRACED), False),
         (calls(method="from_dataset_id", function=TRACED), False),
+        (calls(method="SqlDataset", function=TRACED), False),
+        ((Call("s0", "range", None), Call("m1", "map", None, inputs=("s0",), unrecorded=("KafkaDataset",))), False),
         ((), False),
         ((*calls(function=TRACED), Call("g2", "from_generator", None)), True),
         ((*calls(function=TRACED), Call("g2", "from_generator", None, nested_in="m1")), False),
     ],
-    ids=["traced", "python", "not traced", "generator", "service", "unknown", "another dataset's", "inside a function"],
+    ids=[
+        *(
+            "traced",
+            "random",
+            "files",
+            "nested",
+            "nested service",
+            "queue",
+            "python",
+            "not traced",
+            "generator",
+            "service",
+        ),
+        *("database", "another package", "unknown", "another dataset's", "inside a function"),
+    ],
 )
 def test_only_transformations_of_tensorflow_are_read_on(recorded, stays):
     assert stays_inside(consumer_of(), recorded) is stays
