@@ -268,6 +268,7 @@ def test_the_example_of_full_precision_is_proved_or_rejected_with_what_was_measu
         report, err = fix(project, text, 'policy_edit(analysis, "mixed_bfloat16")')
     validate(report)
     if not report["fixes"]:  # the largest product is too slow in 16 bit, so the script was not run with it
+        assert len(report["rejected"]) == 1, (report["verdict"], report["findings"], report["proof"], err)
         (entry,) = report["rejected"]
         assert entry["reason"].startswith("on this machine the model's largest product (MatMul of "), entry
         return
