@@ -12,7 +12,7 @@ import keras
 import tensorflow as tf
 
 parser = argparse.ArgumentParser()
-parser.add_argument("--steps", type=int, default=60)
+parser.add_argument("--steps", type=int, default=400)
 args = parser.parse_args()
 
 features = tf.random.normal((1024, 1024))
