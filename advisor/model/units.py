@@ -9,10 +9,7 @@ from __future__ import annotations
 import math
 import re
 from datetime import datetime
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from advisor.model.outcome import Interval
+from typing import Protocol
 
 NS_PER_S = 1_000_000_000
 _UNKNOWN = "unknown"
@@ -96,7 +93,20 @@ def format_range(value: float, low: float, high: float) -> str:
     return f"{format_ratio(value)} ({format_ratio(low)} to {format_ratio(high)})"
 
 
-def format_interval(interval: Interval) -> str:
+class _Interval(Protocol):
+    """A value between two bounds, such as `advisor.model.outcome.Interval`, which imports this module."""
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
+
+
+def format_interval(interval: _Interval) -> str:
     """Format a measured speedup with its interval: `3.1x (2.4x to 3.6x)`."""
     return format_range(interval.value, interval.low, interval.high)
 
