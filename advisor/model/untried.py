@@ -70,6 +70,8 @@ class Why(StrEnum):
     TOO_MANY = "limit of trials"
     CANNOT_REPLAY = "cannot be rebuilt"
     """The dataset cannot be made again with the change, so that only the whole script can measure it."""
+    RUN_TOO_SHORT = "run too short"
+    """The script ended before its steps could be timed with the change."""
     TRIAL_FAILED = "trial without result"
     """The changed pipeline hung, did not fit into memory, or gave too few elements."""
     PROCESS_ENDED = "trial process ended"

@@ -13,6 +13,7 @@ from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.settings import Settings
+from advisor.model.untried import Why
 from advisor.prove.measure.end_to_end import EndToEnd
 from advisor.prove.measure.run_steps import RunSteps
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of, sentence_of
@@ -166,6 +167,14 @@ def test_what_the_runs_of_one_change_had_shown_when_the_time_was_used_up_belongs
     result, proved = prove_on_script(loop, Runs(a=undecided))
     assert proved is None and not result.kept
     assert (result.attempts[0].trial.verdict, result.attempts[0].trial.note) == (REFUSED, "Undecided after 3 pairs.")
+
+
+def test_a_change_with_which_the_script_ended_too_soon_says_so() -> None:
+    waiting = Trial(REFUSED, note="The whole script was not measured with it.", is_replayable=False)
+    loop = LoopResult((Attempt(finding("a"), waiting, is_kept=False),))
+    too_short = EndToEnd(REFUSED, note="The script ended before its steps could be timed.", is_run_too_short=True)
+    (attempt,) = prove_on_script(loop, Runs(a=too_short))[0].attempts
+    assert (attempt.why, attempt.trial.note) == (Why.RUN_TOO_SHORT, too_short.note)
 
 
 @pytest.mark.parametrize(("trial", "has_plan"), [(ALONE, True), (replace(ALONE, verdict=SAME), False)])

@@ -92,6 +92,7 @@ def _command(why: Why, end: End) -> str | None:
         case (
             Why.SCRIPT_FAILED
             | Why.SCRIPT_UNSTABLE
+            | Why.RUN_TOO_SHORT
             | Why.INTERRUPTED_ANALYSIS
             | Why.INTERRUPTED_TRIALS
             | Why.INTERRUPTED_SCRIPT
@@ -203,6 +204,10 @@ _SENTENCES = {
         "the rest on the pipeline alone."
     ),
     Why.TOO_MANY: "The limit of trials was reached. The command tries the rules that are left.",
+    Why.RUN_TOO_SHORT: (
+        "{What}: the {script} ended before its steps could be timed with it. Let it train for more steps, then run the command "
+        "again."
+    ),
     Why.CANNOT_REPLAY: "{What}: the dataset cannot be made again with it outside the training. {goes_on}",
     Why.TRIAL_FAILED: "{What}: its trial gave no result. {goes_on}",
     Why.PROCESS_ENDED: (

@@ -18,8 +18,8 @@ from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOW
 _ENDED_EARLY = frozenset({Why.NO_TIME, Why.TRIALS_OUT_OF_TIME, Why.SCRIPT_OUT_OF_TIME, Why.PROCESS_ENDED, Why.TOO_MANY})
 _MOST_USEFUL = (
     Why.NO_TIME, Why.TRIALS_OUT_OF_TIME, Why.SCRIPT_OUT_OF_TIME, Why.UNWRITABLE, Why.NEEDS_PERMISSION, Why.NEEDS_REQUEST,
-    Why.NOT_REQUESTED, Why.TOO_MANY, Why.PROCESS_ENDED, Why.TRIAL_FAILED, Why.CANNOT_REPLAY, Why.CONFLICT, Why.SMALL_GAIN,
-    Why.FAST_ENOUGH, Why.CANNOT_REWRITE, Why.ADVICE_ONLY, Why.NOT_LEGAL, Why.MAKES_NOTHING_FASTER,
+    Why.NOT_REQUESTED, Why.TOO_MANY, Why.PROCESS_ENDED, Why.RUN_TOO_SHORT, Why.TRIAL_FAILED, Why.CANNOT_REPLAY, Why.CONFLICT,
+    Why.SMALL_GAIN, Why.FAST_ENOUGH, Why.CANNOT_REWRITE, Why.ADVICE_ONLY, Why.NOT_LEGAL, Why.MAKES_NOTHING_FASTER,
 )  # fmt: skip
 """Reasons for which changes are not tried, in the order in which the next step names them: what a command can still try first."""
 

@@ -90,6 +90,8 @@ def _why_refused(attempt: Attempt, loop: LoopResult) -> Why:
     is_last = attempt is loop.attempts[-1]
     if loop.is_interrupted and not attempt.trial.is_replayable:
         return loop.why or Why.INTERRUPTED_SCRIPT
+    if attempt.why is not None:
+        return attempt.why
     if not attempt.trial.is_replayable:
         return Why.SCRIPT_OUT_OF_TIME if loop.why is Why.SCRIPT_OUT_OF_TIME else Why.CANNOT_REPLAY
     if loop.why in (Why.TRIALS_OUT_OF_TIME, Why.PROCESS_ENDED) and is_last and loop.why is not None:

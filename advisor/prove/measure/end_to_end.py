@@ -66,6 +66,8 @@ class EndToEnd:
     that was reached, which decides nothing, and `note` says after how many pairs the time was used up."""
     missing_s: float = 0.0
     """Seconds that the budget lacked for the fewest runs, if that is why nothing was measured."""
+    is_run_too_short: bool = False
+    """`refused` because the script ended before its steps could be timed."""
     is_interrupted: bool = False
     """`refused` because of Ctrl-C: `speedup` and `note` are those of the pairs until then, as with `is_out_of_time`."""
     is_script_failing: bool = False
@@ -189,7 +191,8 @@ def measure_end_to_end(
                     raise
                 return EndToEnd(BROKEN, None, *_tuples(seen), note=f"With the changes: {error}")
             if steps is None:
-                return _unfinished(seen, "The script ended before its steps could be timed.")
+                too_short = _unfinished(seen, "The script ended before its steps could be timed.")
+                return replace(too_short, is_run_too_short=True)
             seen[name].append(steps)
         if is_per_element:
             seen["after"][-1] = as_much_as(seen["before"][-1], seen["after"][-1])

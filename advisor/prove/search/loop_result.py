@@ -28,6 +28,8 @@ class Attempt:
     is_kept: bool
     is_end_to_end: bool = False
     """Tried by running the whole script, because its dataset could not be replayed."""
+    why: Why | None = None
+    """Why there is no result, where the trial does not show it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,9 +54,10 @@ def prove_on_script(
                 return replace(loop, why=Why.SCRIPT_UNSTABLE), alone
             if alone is None or alone.verdict == REFUSED:
                 late += [alone] if alone is not None and alone.is_out_of_time else []
-                if alone is not None and alone.is_undecided:
-                    undecided = _with_note(attempt, alone.note)
-                    loop = replace(loop, attempts=(*loop.attempts[:number], undecided, *loop.attempts[number + 1 :]))
+                if alone is not None and (alone.is_undecided or alone.is_run_too_short):
+                    why = Why.RUN_TOO_SHORT if alone.is_run_too_short else None
+                    noted = replace(_with_note(attempt, alone.note), why=why)
+                    loop = replace(loop, attempts=(*loop.attempts[:number], noted, *loop.attempts[number + 1 :]))
                 continue
             is_of_step = attempt.finding.is_of_step
             tried = attempt_of(attempt, alone) if is_of_step else _attempt_of(attempt, alone, is_asked)

@@ -209,6 +209,18 @@ def test_all_that_was_not_tried_is_listed_with_reason_and_command() -> None:
     assert "d" not in [entry.rule for entry in untried_fixes(report, plan.left_out, measured, SCRIPT)]
 
 
+def test_a_script_that_ends_too_soon_is_to_run_longer() -> None:
+    report = replace(run_rules(MADE, [], Settings()), findings=(short := finding("a"),))
+    trial = Trial(REFUSED, note="The script ended before its steps could be timed.", is_replayable=False)
+    loop = LoopResult((Attempt(short, trial, is_kept=False, why=Why.RUN_TOO_SHORT),))
+    proof = report_of(report, loop, None, ProofFacts(commands=SCRIPT)).proof
+    assert proof is not None and proof.next is not None
+    (entry,) = proof.untried
+    assert entry.why is proof.next.why is Why.RUN_TOO_SHORT
+    assert "Let it train for more steps" in proof.next.sentence
+    assert entry.command == proof.next.command == SCRIPT.again()
+
+
 def test_the_report_of_a_script_goes_on_and_that_of_a_dataset_does_not() -> None:
     report = run_rules(MADE, [], Settings())
     proof = report_of(report, LoopResult(), None, ProofFacts(commands=SCRIPT)).proof

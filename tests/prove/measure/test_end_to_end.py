@@ -137,6 +137,13 @@ def test_runs_that_were_made_before_are_those_of_the_first_turn(early, order, mo
     assert measurement.test == PairedTest("clear", 3, 8)  # three pairs have no exact interval
 
 
+def test_a_run_without_timed_steps_is_too_short(monkeypatch):
+    monkeypatch.setattr(end_to_end, "time_run", lambda request, on_progress, is_with_gaps: None)
+    sides = (CaptureRequest(Path("unused"), Path(name)) for name in ("B", "A"))
+    measurement = measure_end_to_end(*sides, lambda progress: None)
+    assert measurement.is_run_too_short and measurement.verdict == REFUSED
+
+
 @pytest.mark.parametrize(("deadline", "expected"), [(None, [None, 50, 40, 30, 20, 10]), (1045.0, [None, 35, 25, 15])])
 def test_the_time_until_the_next_look_follows_from_the_runs_so_far(deadline, expected, monkeypatch):
     """Each run takes 10 s; the clock is made up."""
