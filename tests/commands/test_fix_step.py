@@ -264,7 +264,9 @@ def test_the_example_of_full_precision_is_proved_or_rejected_with_what_was_measu
     if describe_host().has_bfloat16:
         report, err = fix_example(project, "full_precision", "full-precision")
     else:
-        text = (EXAMPLES / "full_precision.py").read_text().replace("2048", "256").replace("default=400", "default=5000")
+        text = (
+            (EXAMPLES / "full_precision.py").read_text().replace("2048", "256").replace("default=400", "default=5000")
+        )
         report, err = fix(project, text, 'policy_edit(analysis, "mixed_bfloat16")')
     validate(report)
     if not report["fixes"]:  # the largest product is too slow in 16 bit, so the script was not run with it
