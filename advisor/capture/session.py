@@ -191,10 +191,12 @@ class Session:
         if consumer is None or consumer.thread_id != threading.get_ident():
             return
         self._report("reading", consumer.count, None)
-        with contextlib.suppress(Exception):
+        try:
             self._alone = read_alone(
                 consumer, self._recorder.calls(), self._monitor.buffer_levels(), self._consumption.unwatched
             )
+        except Exception as error:  # the script must be stopped all the same
+            self._warn(f"The pipeline could not be read without training ({type(error).__name__}: {error}).")
 
     def _on_measured(self) -> None:
         self._write(ScriptExit("stopped"), goes_on=self._live is not None)

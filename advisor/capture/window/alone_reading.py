@@ -33,7 +33,7 @@ from advisor.host.calibration.window import (
 )
 from advisor.model import catalog, op_effects
 from advisor.model.calls import Call
-from advisor.model.catalog import SHUFFLES, base_type
+from advisor.model.catalog import CACHES, SHUFFLES, base_type
 from advisor.model.lineage import Lineage
 from advisor.model.recording import AloneReading, BufferLevels
 
@@ -50,6 +50,9 @@ _METHODS = frozenset(
 """Calls whose elements come from memory, files or random numbers."""
 _DATASET_OPS = (op_effects.REPEATABLE_DATASET_OPS | set(op_effects.DATASET_OPS_JUDGED_AS_CALLS)) - {"Generator"}
 """Types of dataset ops that functions may contain; what they do is judged by their calls, which are recorded too."""
+_MADE_BY_TENSORFLOW = frozenset({"_TensorSliceDataset", "_VariantDataset"})
+"""Types of datasets that TensorFlow makes inside a recorded call: of the names of files, and of the elements of a window."""
+_STAY_FULL = SHUFFLES | CACHES
 _OUTSIDE = ("DataService", "Generator")
 """Beginnings of the types of iterators whose elements come from outside TensorFlow."""
 
@@ -87,11 +90,16 @@ def read_alone(
     if buffered is None:
         return None
     # A second iterator has buffers of its own, while the script keeps those of the first.
-    has_room = sum(int(node.buffered_bytes) for node in proto.nodes.values()) <= READ_ALONE_BYTES.value
+    own_bytes = sum(
+        int(node.buffered_bytes) for node in proto.nodes.values() if base_type(str(node.name)) not in CACHES
+    )
+    has_room = own_bytes <= READ_ALONE_BYTES.value
     arrivals = read_in_thread(iterator, dataset if has_room else (), math.ceil(buffered), unwatched)
-    if not arrivals.ends_ns and not same_shuffles(proto, model_now(consumer)):
-        return None
-    return counted(arrivals, math.ceil(buffered))
+    reading = counted(arrivals, math.ceil(buffered))
+    if reading is None or arrivals.ends_ns:
+        return reading
+    from_shuffles = shuffle_change(proto, model_now(consumer))
+    return reading if from_shuffles <= READ_ALONE_SHUFFLE_SHARE.value * reading.elements else None
 
 
 @dataclass
@@ -184,40 +192,44 @@ def counted(arrivals: Arrivals, buffered: int) -> AloneReading | None:
     return AloneReading(elements, taken_ns)
 
 
-def same_shuffles(before: Any, after: Any) -> bool:  # noqa: ANN401
-    """Return whether shuffle buffers hold about as much as before: one that is emptied delivers at memory speed.
+def shuffle_change(before: Any, after: Any) -> float:  # noqa: ANN401
+    """Return by how many elements of the whole pipeline shuffle buffers were emptied or filled: those cost nothing, or twice.
 
     Args:
         before: tf.data's model of the iterator.
         after: The same later; None if there is none.
     """
     if after is None:
-        return False
+        return math.inf
+    delivered = after.nodes[after.output].num_elements
+    change = 0.0
     for key, node in before.nodes.items():
         if base_type(str(node.name)) in SHUFFLES:
-            now = after.nodes[key].buffered_elements if key in after.nodes else 0
-            if abs(now - node.buffered_elements) > READ_ALONE_SHUFFLE_SHARE.value * node.buffered_elements + 1:
-                return False
-    return True
+            now = after.nodes.get(key)
+            if now is None or not now.num_elements:
+                return math.inf
+            change += abs(now.buffered_elements - node.buffered_elements) * delivered / now.num_elements
+    return change
 
 
 def buffered_elements(proto: Any) -> float | None:  # noqa: ANN401
-    """Return how many elements of the whole pipeline its buffers hold, without those of shuffle buffers, which stay full.
+    """Return how many elements of the whole pipeline its buffers hold, without those of shuffle buffers and caches, which stay.
 
     Args:
         proto: tf.data's model of the running iterator.
 
     Returns:
-        The number, which need not be an integer; None if the iterator has delivered nothing.
+        The number, which need not be an integer; 0 if it has delivered nothing yet, as at the start of an epoch; None if the
+        model has no root.
     """
     root = proto.nodes.get(proto.output)
-    if root is None or not root.num_elements:
+    if root is None:
         return None
     return float(
         sum(
             node.buffered_elements * root.num_elements / node.num_elements
             for node in proto.nodes.values()
-            if node.num_elements and base_type(str(node.name)) not in SHUFFLES
+            if node.num_elements and base_type(str(node.name)) not in _STAY_FULL
         )
     )
 
@@ -240,13 +252,18 @@ def stays_inside(consumer: ConsumerSteps, calls: tuple[Call, ...]) -> bool:
 
 def _is_reviewed(call: Call) -> bool:
     function = call.function
-    if call.method not in _METHODS or call.unrecorded:
+    if call.method not in _METHODS or not _MADE_BY_TENSORFLOW.issuperset(call.unrecorded) or _writes_files(call):
         return False
     if function is None:
         return True
     if function.python_ops or not function.is_traced or function.stateful_ops is None:
         return False
     return all(map(_is_reviewed_op, set(function.stateful_ops).difference(function.random_ops)))
+
+
+def _writes_files(call: Call) -> bool:
+    """Whether the transformation itself writes files while it is read."""
+    return call.method == "snapshot" or (call.method == "cache" and call.arguments.get("filename") not in (None, ""))
 
 
 def _is_reviewed_op(op: str) -> bool:

@@ -231,8 +231,10 @@ READ_ALONE_MIN_S = Constant(0.3, "s")
 """Shorter readings tell nothing."""
 READ_ALONE_BYTES = Constant(256 << 20, "bytes")
 """If the buffers of the pipeline hold more, its data are not read a second time: for as long, there would be two of each."""
-READ_ALONE_SHUFFLE_SHARE = Constant(0.05, "share", "A full shuffle buffer lacks the elements that are being replaced.")
-"""If shuffle buffers hold more or less than before by more than this share, they were emptied or filled meanwhile."""
+READ_ALONE_SHUFFLE_SHARE = Constant(
+    0.05, "share", "Elements from a buffer that is emptied cost nothing, so the rate is wrong by about this share."
+)
+"""Largest share of the elements read by which shuffle buffers may have been emptied or filled meanwhile."""
 READ_ALONE_WAIT_SHARE = Constant(
     0.1, "share", "A training that waits more is input-bound, and its pipeline's rate is seen."
 )

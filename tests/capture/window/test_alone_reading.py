@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from itertools import pairwise
@@ -17,7 +18,7 @@ from advisor.capture.window.alone_reading import (
     buffered_elements,
     counted,
     read_in_thread,
-    same_shuffles,
+    shuffle_change,
     stays_inside,
     waits,
 )
@@ -44,9 +45,9 @@ def test_buffers_count_in_elements_of_the_whole_pipeline_and_shuffle_buffers_do_
     assert buffered_elements(SimpleNamespace(output=1, nodes=nodes)) == pytest.approx(3.5)
 
 
-@pytest.mark.parametrize("nodes", [{}, {1: node("Root", 0, 5)}])
-def test_a_pipeline_that_has_delivered_nothing_is_not_read(nodes):
-    assert buffered_elements(SimpleNamespace(output=1, nodes=nodes)) is None
+@pytest.mark.parametrize(("nodes", "buffered"), [({}, None), ({1: node("Root", 0), 2: node("Prefetch", 0, 5)}, 0)])
+def test_at_the_start_of_an_epoch_nothing_is_ready(nodes, buffered):
+    assert buffered_elements(SimpleNamespace(output=1, nodes=nodes)) == buffered
 
 
 def test_elements_that_were_ready_are_left_out():
@@ -73,12 +74,20 @@ def test_if_the_data_end_whole_epochs_count():
     assert counted(Arrivals(elements, ends[:1]), 3) is None, "no whole epoch"
 
 
-@pytest.mark.parametrize(("after", "same"), [(1_000, True), (960, True), (900, False), (1_100, False), (None, False)])
-def test_a_shuffle_buffer_that_was_emptied_or_filled_tells_nothing(after, same):
+def test_elements_from_a_shuffle_buffer_are_counted_in_elements_of_the_whole_pipeline():
     def model(buffered):
-        return SimpleNamespace(nodes={5: node("ShuffleV3", 440, buffered), 6: node("Prefetch", 10, 2)})
+        nodes = {
+            1: node("Root", 100),
+            5: node("ShuffleV3", 3_200, buffered),
+            6: node("Prefetch", 100, 2),
+            7: node("MemoryCacheImpl", 3_200, buffered),
+        }
+        return SimpleNamespace(output=1, nodes=nodes)
 
-    assert same_shuffles(model(1_000), model(after) if after is not None else None) is same
+    assert shuffle_change(model(1_000), model(1_000)) == 0
+    assert shuffle_change(model(1_000), model(680)) == shuffle_change(model(1_000), model(1_320)) == 10
+    assert shuffle_change(model(1_000), None) == math.inf
+    assert buffered_elements(model(1_000)) == 2
 
 
 def endless(seconds):
@@ -174,7 +183,11 @@ UNTRACED = FunctionFacts("load", None, is_stateful=False, stateful_ops=(), is_tr
         (calls(method="from_generator", function=TRACED), False),
         (calls(method="from_dataset_id", function=TRACED), False),
         (calls(method="SqlDataset", function=TRACED), False),
+        ((Call("m1", "cache", None, arguments={"filename": ""}),), True),
+        ((Call("m1", "cache", None, arguments={"filename": "/data/cache"}),), False),
+        ((Call("m1", "snapshot", None, arguments={"path": "/data/snapshot"}),), False),
         ((Call("s0", "range", None), Call("m1", "map", None, inputs=("s0",), unrecorded=("KafkaDataset",))), False),
+        ((Call("m1", "TFRecordDataset", None, unrecorded=("_TensorSliceDataset",)),), True),
         ((), False),
         ((*calls(function=TRACED), Call("g2", "from_generator", None)), True),
         ((*calls(function=TRACED), Call("g2", "from_generator", None, nested_in="m1")), False),
@@ -192,7 +205,17 @@ UNTRACED = FunctionFacts("load", None, is_stateful=False, stateful_ops=(), is_tr
             "generator",
             "service",
         ),
-        *("database", "another package", "unknown", "another dataset's", "inside a function"),
+        *(
+            "database",
+            "cache in memory",
+            "cache in a file",
+            "snapshot",
+            "another package",
+            "names of files",
+            "unknown",
+            "another dataset's",
+            "inside a function",
+        ),
     ],
 )
 def test_only_transformations_of_tensorflow_are_read_on(recorded, stays):
@@ -238,8 +261,22 @@ def test_short_epochs_are_read_again(watch):
     epochs = script("slow").replace("for x in ds:", "for x in (x for epoch in range(10_000) for x in ds):")
     run = watch(epochs.replace("1_000_000", "512"), reads_alone=True, seconds=1.0)
     reading = run.recording.read_alone
-    assert reading is not None and reading.ns > 300 * MS and reading.elements > 64
+    assert reading is not None, run.recording.warnings
+    assert reading.ns > 300 * MS and reading.elements > 64
     assert len(run.recording.consumers) == 1 and run.recording.script_exit.kind == "stopped"
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_a_shuffle_buffer_that_is_emptied_tells_nothing(watch):
+    """All elements are in the buffer, so they come at memory speed; there are too many for an end within three seconds."""
+    text = (
+        script("slow")
+        .replace("range(1_000_000)", "range(200_000)")
+        .replace(".map(slow)", ".shuffle(200_000).map(slow)")
+    )
+    run = watch(text, reads_alone=True, seconds=1.0)
+    assert run.recording.read_alone is None and run.recording.script_exit.kind == "stopped"
 
 
 @pytest.mark.tensorflow
