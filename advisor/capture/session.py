@@ -45,7 +45,8 @@ from advisor.host.machine import describe_host
 from advisor.host.other_runs import other_runs
 from advisor.model.atomic_file import replacing
 from advisor.model.codec import decode_message, encode, encode_message
-from advisor.model.recording import AloneReading, Recording, ScriptExit
+from advisor.model.recording import Recording, ScriptExit
+from advisor.model.window_readings import AloneReading
 from advisor.sandbox.redirect import install_in_h5py, install_in_tensorflow, redirect_if_told
 from advisor.sandbox.written import watch_writes
 

@@ -13,7 +13,8 @@ import itertools
 
 from advisor.host.calibration.analysis import BUFFER_SHARE, MIN_VERDICT_STEPS
 from advisor.model.pipeline import BufferReadings, Pipeline
-from advisor.model.recording import BufferLevels, Recording, Window
+from advisor.model.recording import Recording, Window
+from advisor.model.window_readings import BufferLevels
 from advisor.model.units import format_count
 
 

@@ -25,7 +25,8 @@ from advisor.host.calibration.analysis import (
 )
 from advisor.model.catalog import FILE_SOURCES, PYTHON_OPS, base_type
 from advisor.model.pipeline import Bottleneck, Iterator
-from advisor.model.recording import Host, Usage
+from advisor.model.recording import Host
+from advisor.model.window_readings import Usage
 from advisor.model.units import format_bytes, format_share
 
 PASSIVE = frozenset(

@@ -11,7 +11,8 @@ from advisor.graph.node_calls import calls_of
 from advisor.graph.nodes import Forest, Node
 from advisor.host.calibration.analysis import FEW_MODELLED
 from advisor.model.calls import Call
-from advisor.model.recording import IteratorModel, ModelNode, Recording
+from advisor.model.recording import Recording
+from advisor.model.window_readings import IteratorModel, ModelNode
 
 MAX_CALLS_WITHOUT_ITERATOR = 20
 """Maximum number of calls without an iterator between a consumer and the pipeline's last iterator."""

@@ -24,7 +24,7 @@ from advisor.host.calibration.prediction import (
 )
 from advisor.model.outlook import Headroom
 from advisor.model.pipeline import Analysis, Pipeline, Verdict
-from advisor.model.recording import Usage
+from advisor.model.window_readings import Usage
 from advisor.model.units import NS_PER_S, format_ns, format_rate, format_ratio
 from advisor.predict.demand import Demands, has_consumer_elsewhere
 from advisor.predict.limit_names import name_of_limit

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from advisor.model.calls import AUTOTUNE, Call, Scalar
 from advisor.model.catalog import is_async
 from advisor.model.pipeline import Analysis, Bottleneck, Iterator, OpCost, Pipeline, StepStats, Verdict
-from advisor.model.recording import Consumer, Host, Recording, ScriptExit, Usage
+from advisor.model.recording import Consumer, Host, Recording, ScriptExit
+from advisor.model.window_readings import Usage
 from advisor.model.units import format_share
 from advisor.testing.simulated_script import FILE, Machine, Script, Stage
 

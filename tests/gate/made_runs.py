@@ -6,7 +6,7 @@ from advisor.model.calls import Call, Site
 from advisor.model.finding import Finding, Prediction
 from advisor.model.outcome import Report, RuleError
 from advisor.model.pipeline import Analysis, StepStats, Verdict
-from advisor.model.recording import Usage
+from advisor.model.window_readings import Usage
 
 MS = 1_000_000
 

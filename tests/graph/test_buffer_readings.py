@@ -9,7 +9,8 @@ import pytest
 from advisor.graph.buffer_readings import buffer_readings
 from advisor.graph.verdict import judge
 from advisor.model.pipeline import Pipeline, StepStats, Verdict
-from advisor.model.recording import BufferLevels, Consumer, Host, Recording, ScriptExit, Window
+from advisor.model.recording import Consumer, Host, Recording, ScriptExit, Window
+from advisor.model.window_readings import BufferLevels
 from advisor.testing import batch, map_, pipeline, prefetch, source
 
 MS = 1_000_000

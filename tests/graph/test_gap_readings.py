@@ -9,7 +9,8 @@ import pytest
 from advisor.graph.gap_readings import gap_readings
 from advisor.graph.verdict import judge
 from advisor.model.pipeline import Pipeline, Verdict
-from advisor.model.recording import GapWaits, Recording, Window
+from advisor.model.recording import Recording, Window
+from advisor.model.window_readings import GapWaits
 from tests.graph.test_buffer_readings import BUSY, MS, WAITING, levels, of_steps, recording
 
 LENGTH_MS = 4_000

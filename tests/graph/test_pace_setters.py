@@ -7,7 +7,8 @@ import pytest
 from advisor.graph.critical_path import find_bottleneck
 from advisor.graph.pace_setters import pace_of
 from advisor.model.pipeline import Iterator
-from advisor.model.recording import Host, Usage
+from advisor.model.recording import Host
+from advisor.model.window_readings import Usage
 
 SPAN_NS = 1_000_000_000
 

@@ -11,7 +11,8 @@ import pytest
 from advisor.graph import analyse
 from advisor.model.codec import decode
 from advisor.model.pipeline import Analysis, Pipeline
-from advisor.model.recording import BufferLevels, Recording
+from advisor.model.recording import Recording
+from advisor.model.window_readings import BufferLevels
 from advisor.profile import read_trace
 
 DATA = Path(__file__).parents[1] / "data"

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.model.recording import AloneReading, Recording, ScriptExit
+from advisor.model.recording import Recording, ScriptExit
+from advisor.model.window_readings import AloneReading
 from advisor.predict.best_plan import outlook
 from advisor.testing import batch, map_, pipeline, prefetch, source
 

@@ -14,7 +14,8 @@ from advisor.host.calibration.prediction import BESIDE_INPUT
 from advisor.model.calls import Call
 from advisor.model.errors import AdvisorError
 from advisor.model.pipeline import Analysis, Iterator, Pipeline, StepStats, Verdict
-from advisor.model.recording import Accelerator, Consumer, Host, Recording, ScriptExit, StepSeries, Usage
+from advisor.model.recording import Accelerator, Consumer, Host, Recording, ScriptExit, StepSeries
+from advisor.model.window_readings import Usage
 from advisor.predict import core_use, overlap_factors, predict_speedup
 from advisor.predict.capacity import CoreUse
 from advisor.predict.demand import demands

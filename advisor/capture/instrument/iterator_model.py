@@ -10,7 +10,7 @@ from typing import Any
 
 from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.model.catalog import BOOKKEEPING, base_type
-from advisor.model.recording import IteratorModel, ModelNode
+from advisor.model.window_readings import IteratorModel, ModelNode
 
 _NO_WORK = BOOKKEEPING | {"AssertCardinality", "Repeat", "Skip", "Take"}
 """Types of iterators that pass elements on as they are."""

@@ -35,7 +35,7 @@ from advisor.model import catalog, op_effects
 from advisor.model.calls import Call
 from advisor.model.catalog import CACHES, SHUFFLES, base_type
 from advisor.model.lineage import Lineage
-from advisor.model.recording import AloneReading, BufferLevels
+from advisor.model.window_readings import AloneReading, BufferLevels
 
 _METHODS = frozenset(
     {
@@ -201,15 +201,18 @@ def shuffle_change(before: Any, after: Any) -> float:  # noqa: ANN401
     """
     if after is None:
         return math.inf
-    delivered = after.nodes[after.output].num_elements
-    change = 0.0
-    for key, node in before.nodes.items():
-        if base_type(str(node.name)) in SHUFFLES:
-            now = after.nodes.get(key)
-            if now is None or not now.num_elements:
-                return math.inf
-            change += abs(now.buffered_elements - node.buffered_elements) * delivered / now.num_elements
-    return change
+    held = [_shuffled(model) for model in (before, after)]
+    return sum(abs(held[1].get(key, 0.0) - held[0].get(key, 0.0)) for key in {*held[0], *held[1]})
+
+
+def _shuffled(proto: Any) -> dict[int, float]:  # noqa: ANN401
+    """Elements of the whole pipeline in each shuffle buffer. `repeat` makes the iterators of each epoch anew, with other keys."""
+    delivered = proto.nodes[proto.output].num_elements
+    return {
+        key: node.buffered_elements * delivered / max(1, node.num_elements)
+        for key, node in proto.nodes.items()
+        if base_type(str(node.name)) in SHUFFLES
+    }
 
 
 def buffered_elements(proto: Any) -> float | None:  # noqa: ANN401
@@ -235,12 +238,19 @@ def buffered_elements(proto: Any) -> float | None:  # noqa: ANN401
 
 
 def waits(consumer: ConsumerSteps, levels: Iterable[BufferLevels]) -> bool:
-    """Return whether the latest steps of a consumer waited for input, as far as it is known."""
+    """Return whether most of the latest steps of a consumer waited for input, as far as it is known.
+
+    The median leaves out steps at the start of an epoch, which are for the verdict to judge.
+
+    Args:
+        consumer: The consumer.
+        levels: How full its last buffer was, for a consumer whose wait Python does not see.
+    """
     latest = LATEST_STEPS.value
-    wait_ns = sum(consumer.waits[-latest:])
-    total_ns = sum(consumer.ends[-latest:]) - sum(consumer.starts[-latest:])
-    if wait_ns and not consumer.kind.startswith("keras."):
-        return wait_ns > READ_ALONE_WAIT_SHARE.value * total_ns
+    steps = zip(consumer.starts[-latest:], consumer.ends[-latest:], consumer.waits[-latest:], strict=True)
+    shares = [wait / (end - start) for start, end, wait in steps if end > start]
+    if any(shares) and not consumer.kind.startswith("keras."):
+        return median(shares) > READ_ALONE_WAIT_SHARE.value
     return any(level.elements and median(level.elements) == 0 for level in levels)
 
 

@@ -13,7 +13,7 @@ from collections import deque
 from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.instrument.iterator_model import buffer_now
 from advisor.host.calibration.window import BUFFER_LOOK_NS
-from advisor.model.recording import BufferLevels
+from advisor.model.window_readings import BufferLevels
 
 _MOST = 2_000
 """Readings that are kept; a window of a minute has at most 1,200."""

@@ -38,7 +38,7 @@ from advisor.host.calibration.window import (
     WARMUP_STEPS,
 )
 from advisor.host.machine import schedulable_cores
-from advisor.model.recording import BufferLevels
+from advisor.model.window_readings import BufferLevels
 
 _OWN_SESSION = (
     "The program's own profiler session was running, and TensorFlow supports only one; stop that session first, or run "

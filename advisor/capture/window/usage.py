@@ -16,7 +16,7 @@ from pathlib import Path
 
 from advisor.capture.window.child_cpu import ChildrenCpu
 from advisor.host.calibration.window import MIN_PROBES, PROBE_PAUSE_S, PROBE_SLACK_NS, PROBE_SLEEP_S, PROBES_AT_ONCE
-from advisor.model.recording import Usage
+from advisor.model.window_readings import Usage
 
 _THREADS = Path("/proc/self/task")
 

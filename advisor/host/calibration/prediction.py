@@ -122,7 +122,7 @@ ALONE = Constant(
 READ_ALONE = Constant(
     (0.5, 1.4),
     "ratio",
-    "Seven healthy scripts: 0.58 to 1.23. A second does not see what varies from minute to minute, and AUTOTUNE, which had "
+    "Ten healthy scripts, twice: 0.58 to 1.23. A second does not see what varies from minute to minute, and AUTOTUNE, which had "
     "little to do for the training, makes more parallel calls later.",
     TWO_CORES,
 )

@@ -238,7 +238,7 @@ READ_ALONE_SHUFFLE_SHARE = Constant(
 READ_ALONE_WAIT_SHARE = Constant(
     0.1, "share", "A training that waits more is input-bound, and its pipeline's rate is seen."
 )
-"""Share of the time of the latest steps spent waiting from which the pipeline is not read."""
+"""Share of its time that the median of the latest steps spent waiting from which the pipeline is not read."""
 
 # -- Samples of Python functions
 

@@ -23,7 +23,8 @@ from advisor.capture.window.schedule import Limits
 from advisor.host.machine import describe_host
 from advisor.model.calls import Site
 from advisor.model.codec import encode
-from advisor.model.recording import Recording, ScriptExit, Usage
+from advisor.model.recording import Recording, ScriptExit
+from advisor.model.window_readings import Usage
 from advisor.model.run_folder import write_whole
 from advisor.prove.trial.ab_benchmark import CannotMeasure
 from advisor.replay.edited_calls import edited_calls

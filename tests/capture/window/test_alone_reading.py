@@ -24,7 +24,7 @@ from advisor.capture.window.alone_reading import (
 )
 from advisor.host.calibration.constant import Constant
 from advisor.model.calls import Call, FunctionFacts
-from advisor.model.recording import AloneReading, BufferLevels
+from advisor.model.window_readings import AloneReading, BufferLevels
 
 MS = 1_000_000
 
@@ -74,20 +74,27 @@ def test_if_the_data_end_whole_epochs_count():
     assert counted(Arrivals(elements, ends[:1]), 3) is None, "no whole epoch"
 
 
-def test_elements_from_a_shuffle_buffer_are_counted_in_elements_of_the_whole_pipeline():
-    def model(buffered):
-        nodes = {
-            1: node("Root", 100),
-            5: node("ShuffleV3", 3_200, buffered),
-            6: node("Prefetch", 100, 2),
-            7: node("MemoryCacheImpl", 3_200, buffered),
-        }
-        return SimpleNamespace(output=1, nodes=nodes)
+def shuffled(*, batches=100, taken=3_200, buffered=1_000, epoch=5):
+    """A model of batches of 32 behind a shuffle; `epoch`: the key of its iterator."""
+    nodes = {
+        1: node("Root", batches),
+        epoch: node("ShuffleV3", taken, buffered),
+        6: node("Prefetch", batches, 2),
+        7: node("MemoryCacheImpl", taken, 5_000),
+    }
+    return SimpleNamespace(output=1, nodes=nodes)
 
-    assert shuffle_change(model(1_000), model(1_000)) == 0
-    assert shuffle_change(model(1_000), model(680)) == shuffle_change(model(1_000), model(1_320)) == 10
-    assert shuffle_change(model(1_000), None) == math.inf
-    assert buffered_elements(model(1_000)) == 2
+
+def test_elements_from_a_shuffle_buffer_are_counted_in_elements_of_the_whole_pipeline():
+    before = shuffled(buffered=1_024)
+    assert shuffle_change(before, before) == 0
+    assert shuffle_change(before, shuffled(batches=110, taken=3_520, buffered=704)) == 10
+    assert shuffle_change(before, shuffled(buffered=1_344)) == 10
+    assert shuffle_change(before, shuffled(batches=200, taken=640, buffered=0, epoch=9)) == 32, (
+        "the buffer of a past epoch"
+    )
+    assert shuffle_change(before, None) == math.inf
+    assert buffered_elements(before) == 2, "a cache stays as it is"
 
 
 def endless(seconds):
@@ -149,6 +156,9 @@ def levels_of(*elements):
 def test_a_training_that_waits_is_not_read():
     assert not waits(consumer_of(wait_ms=0.5), ())
     assert waits(consumer_of(wait_ms=2), ())
+    rare = consumer_of(wait_ms=0.5)
+    rare.waits[::5] = type(rare.waits)("q", [9 * MS] * 20)
+    assert not waits(rare, ()), "one step in five waits, as at the start of an epoch"
     assert not waits(consumer_of("keras.fit"), ())
     assert waits(consumer_of("keras.fit"), levels_of(0, 0, 1))
     assert not waits(consumer_of("keras.fit"), levels_of(0, 2, 2))
