@@ -14,8 +14,8 @@ import itertools
 from advisor.host.calibration.analysis import BUFFER_SHARE, MIN_VERDICT_STEPS
 from advisor.model.pipeline import BufferReadings, Pipeline
 from advisor.model.recording import Recording, Window
-from advisor.model.window_readings import BufferLevels
 from advisor.model.units import format_count
+from advisor.model.window_readings import BufferLevels
 
 
 def buffer_readings(main: Pipeline | None, recording: Recording | None) -> BufferReadings | None:

@@ -26,8 +26,8 @@ from advisor.host.calibration.analysis import (
 from advisor.model.catalog import FILE_SOURCES, PYTHON_OPS, base_type
 from advisor.model.pipeline import Bottleneck, Iterator
 from advisor.model.recording import Host
-from advisor.model.window_readings import Usage
 from advisor.model.units import format_bytes, format_share
+from advisor.model.window_readings import Usage
 
 PASSIVE = frozenset(
     {"Root", "Model", "Options", "Prefetch", "FiniteTake", "Take", "Repeat", "Generator+Prefetch", "AssertCardinality"}

@@ -11,8 +11,8 @@ from __future__ import annotations
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.model.pipeline import GapReadings, Pipeline
 from advisor.model.recording import Recording
-from advisor.model.window_readings import GapWaits
 from advisor.model.units import format_count, format_ns, format_share
+from advisor.model.window_readings import GapWaits
 
 
 def gap_readings(main: Pipeline | None, recording: Recording | None) -> GapReadings | None:

@@ -13,8 +13,8 @@ from advisor.model.calls import Call, CodeLine, Scalar
 from advisor.model.json_types import Count
 from advisor.model.profile_statistics import DeviceFacts, Statistics
 from advisor.model.recording import Consumer, Host, Recording
-from advisor.model.window_readings import IteratorModel, Usage
 from advisor.model.run_hosts import HostComparison
+from advisor.model.window_readings import IteratorModel, Usage
 
 
 @dataclass(frozen=True, slots=True)

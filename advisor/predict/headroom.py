@@ -24,8 +24,8 @@ from advisor.host.calibration.prediction import (
 )
 from advisor.model.outlook import Headroom
 from advisor.model.pipeline import Analysis, Pipeline, Verdict
-from advisor.model.window_readings import Usage
 from advisor.model.units import NS_PER_S, format_ns, format_rate, format_ratio
+from advisor.model.window_readings import Usage
 from advisor.predict.demand import Demands, has_consumer_elsewhere
 from advisor.predict.limit_names import name_of_limit
 from advisor.predict.machine_costs import machine_costs

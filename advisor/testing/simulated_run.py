@@ -16,8 +16,8 @@ from advisor.model.calls import AUTOTUNE, Call, Scalar
 from advisor.model.catalog import is_async
 from advisor.model.pipeline import Analysis, Bottleneck, Iterator, OpCost, Pipeline, StepStats, Verdict
 from advisor.model.recording import Consumer, Host, Recording, ScriptExit
-from advisor.model.window_readings import Usage
 from advisor.model.units import format_share
+from advisor.model.window_readings import Usage
 from advisor.testing.simulated_script import FILE, Machine, Script, Stage
 
 MS = 1_000_000

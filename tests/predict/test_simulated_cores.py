@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from advisor.graph import analyse
 from advisor.model.pipeline import Analysis, Iterator
 from advisor.model.recording import Host
-from advisor.model.window_readings import Usage
 from advisor.model.trace import Trace
+from advisor.model.window_readings import Usage
 from advisor.predict.operational import predict_speedup
 from advisor.predict.parallel_scaling import predict_parallel
 from tests.effort import examples

@@ -21,8 +21,8 @@ from advisor.capture.window.python_sampler import PythonSampler
 from advisor.capture.window.usage import LockProbe, Snapshot, usage_between
 from advisor.host.calibration.window import BYTES_PER_EVENT, UNPROFILED_MIN_STEPS
 from advisor.model.recording import PythonSamples, Window
-from advisor.model.window_readings import GapWaits, IteratorModel, Usage
 from advisor.model.text import one_line
+from advisor.model.window_readings import GapWaits, IteratorModel, Usage
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,8 +24,8 @@ from advisor.host.machine import describe_host
 from advisor.model.calls import Site
 from advisor.model.codec import encode
 from advisor.model.recording import Recording, ScriptExit
-from advisor.model.window_readings import Usage
 from advisor.model.run_folder import write_whole
+from advisor.model.window_readings import Usage
 from advisor.prove.trial.ab_benchmark import CannotMeasure
 from advisor.replay.edited_calls import edited_calls
 from advisor.replay.replay import Replay
