@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from advisor.model.units import format_ns, format_ratio, format_share
-from advisor.rule import Analysis, Finding, Iter, Note, Rule
+from advisor.rule import Analysis, Finding, Iter, Note, Rule, has_consumer_elsewhere
 from advisor.testing import batch, map_, pipeline, prefetch, silent, source
 
 
@@ -16,7 +16,8 @@ class NotInputBound(Rule):
 
     ## Why it is slow
     If it is slow, the input is not the cause. When less than 5 % of the step is spent waiting for the next element,
-    even a pipeline without any cost makes the step at most 1.05 times faster.
+    even a pipeline that is always ready makes the step at most 1.05 times faster. On a machine whose cores run the model
+    too, the work of the pipeline can cost more than the wait: the report says how much CPU time it takes.
 
     ## What the fix does
     There is no fix in the pipeline, and rules about pipelines are not evaluated. The report contains a note on where to
@@ -45,10 +46,23 @@ class NotInputBound(Rule):
         if share is None or verdict.steps is None or share >= self.max_wait_share:
             return
         yield Note(
-            f"A step takes {format_ns(verdict.steps.median_ns)} and waits {format_share(share)} of it for input. A "
-            f"pipeline without any cost would make it at most {format_ratio(1 / (1 - share))} as fast. Look at the "
-            "step itself: what it computes, its precision and batch size, and how busy the device is."
+            f"A step takes {format_ns(verdict.steps.median_ns)} and waits {format_share(share)} of it for input. "
+            f"{_without(analysis, share)} Look at the step itself: what it computes, its precision and batch size, and how busy "
+            "the device is."
         )
+
+
+def _without(analysis: Analysis, share: float) -> str:
+    """What a pipeline without any cost would gain."""
+    verdict = analysis.verdict
+    if verdict.is_ceiling_measured and verdict.max_speedup is not None:
+        return f"Without any input work it is {format_ratio(verdict.max_speedup)} as fast (measured with the first batch repeated)."
+    if analysis.host is None or has_consumer_elsewhere(analysis):
+        return f"A pipeline without any cost would make it at most {format_ratio(1 / (1 - share))} as fast."
+    return (
+        f"Without that wait it would be {format_ratio(1 / (1 - share))} as fast, and faster if the pipeline takes cores from the "
+        "model: --ceiling measures it."
+    )
 
 
 EXAMPLES = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 import builtins
 import importlib.machinery
 import os
+import re
 import runpy
 import sys
 import threading
@@ -19,9 +20,12 @@ from types import TracebackType
 
 from advisor.capture.stop_script import StopScript
 from advisor.model.recording import ScriptExit
+from advisor.model.text import one_line
 
 _OURS = str(Path(__file__).resolve().parents[1]) + os.sep
 _RUNPY = "<frozen runpy>"
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+"""A colour of a terminal, as Keras puts it into messages."""
 
 
 def prepare(script: Path | None, module: str | None, args: Sequence[str]) -> Callable[[], None]:
@@ -76,14 +80,25 @@ def _run(target: Callable[[], None]) -> tuple[ScriptExit, int]:
         return ScriptExit("interrupted", 130, "KeyboardInterrupt"), 130
     except BaseException as error:
         _print(error)
-        return ScriptExit("failed", 1, one_line(error)), 1
+        return ScriptExit("failed", 1, exception_line(error)), 1
     return ScriptExit("finished"), 0
 
 
-def one_line(error: BaseException) -> str:
-    """Return the exception as `ValueError: message`, on one line of at most 500 characters."""
-    text = "".join(traceback.format_exception_only(error)).strip().splitlines()
-    return " ".join(line.strip() for line in text[-3:] if line.strip())[:500] if text else type(error).__name__
+def exception_line(error: BaseException) -> str:
+    """Return the exception as `ValueError: message`, on one line of at most 500 characters.
+
+    Of a message of several lines it holds the first two: Keras goes on with the arguments of the call, TensorFlow with the node.
+
+    Args:
+        error: Any exception, also one whose message cannot be made.
+    """
+    name = type(error).__name__
+    try:
+        message = _COLOUR.sub("", str(error))
+    except Exception:
+        return name
+    lines = [one_line(line) for line in message.splitlines() if line.strip()]
+    return f"{name}: {' '.join(lines[:2])}"[:500] if lines else name
 
 
 def without_our_frames(trace: TracebackType | None) -> TracebackType | None:

@@ -19,7 +19,7 @@ from advisor.graph.buffer_readings import (
 )
 from advisor.graph.gap_readings import describe_gaps, gap_readings
 from advisor.graph.no_verdict import no_pipeline, no_rate, no_request, no_step, service_worker
-from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SURE_VERDICT_STEPS, WIDE_CEILING
+from advisor.host.calibration.analysis import MIN_VERDICT_STEPS, SHARED_CORES_GAIN, SURE_VERDICT_STEPS, WIDE_CEILING
 from advisor.host.calibration.prediction import MOST_SPEEDUP
 from advisor.model.calls import Site
 from advisor.model.intervals import Mean, mean_of, ratio_of
@@ -95,7 +95,7 @@ def judge(pipelines: Sequence[Pipeline], recording: Recording | None, wait_steps
     else:
         sentence = (
             f"Input is not the problem: {format_share(share)} of the step time is spent waiting for the input pipeline "
-            f"({_STEPS[wait_steps]}). Look at the model and the device side."
+            f"({_STEPS[wait_steps]}). {_cost_of_cores(measured, recording)}Look at the model and the device side."
         )
     if recording is not None and recording.as_if_step_ns is not None:
         sentence = _imagined(sentence, recording.as_if_step_ns, share, main)
@@ -323,6 +323,18 @@ def _ceiling_sentence(ceiling: float, measured: Interval | None, recording: Reco
             "possible speedup is higher: --ceiling measures it."
         )
     return f"Fixing it can make a step at most {most} faster."
+
+
+def _cost_of_cores(measured: Interval | None, recording: Recording | None) -> str:
+    """What a pipeline costs that hardly lets the training wait: it may compute on the cores of the training."""
+    if measured is None or measured.low < SHARED_CORES_GAIN.value:
+        return ""
+    width = f"{format_ratio(measured.low)} to {format_ratio(measured.high)}"
+    why = "" if recording is None or recording.host.accelerators else ": pipeline and model share the cores of this machine"
+    return (
+        f"Without any input work, a step is {format_ratio(measured.value)} faster all the same (measured with the first batch "
+        f"repeated, {width}){why}. "
+    )
 
 
 def _measured_ceiling(main: Pipeline, recording: Recording | None) -> Interval | None:

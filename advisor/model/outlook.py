@@ -112,6 +112,20 @@ class Headroom:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedCores:
+    """What the pipeline's CPU time costs a training that computes on the same cores and hardly waits for input."""
+
+    cpu_ns: float
+    """CPU time of the pipeline per step, measured while it was read without training."""
+    share: float
+    """The same, as a share of the CPU time that the process uses per step."""
+    max_speedup: float
+    """How much faster a step can become at most without any input work, wait included."""
+    sentence: str
+    """The same as text for the report."""
+
+
+@dataclass(frozen=True, slots=True)
 class Outlook:
     """The potential of the main pipeline."""
 
@@ -130,3 +144,6 @@ class Outlook:
     """How often a run passes over the data."""
     headroom: Headroom | None = None
     """None if the training waits for input and it was not measured."""
+    shared_cores: SharedCores | None = None
+    """None if the training waits for input or computes elsewhere, if its pipeline was not read without training, or if the pipeline
+    takes too little of the cores."""

@@ -90,6 +90,8 @@ class AloneReading:
     """Elements that were waited for, without those in buffers at its start."""
     ns: int
     """How long these took."""
+    cpu_ns: int | None = None
+    """CPU time of the process meanwhile; None if it was not measured."""
 
 
 @dataclass(frozen=True, slots=True)

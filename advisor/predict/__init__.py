@@ -33,6 +33,7 @@ from advisor.predict.caching import (
 )
 from advisor.predict.capacity import CoreUse, core_use, python_share
 from advisor.predict.cores_needed import CoresNeeded, cores_needed
+from advisor.predict.demand import has_consumer_elsewhere
 from advisor.predict.determinism import Obstacle, cache_assumptions, cache_obstacles, parallel_safety
 from advisor.predict.disk_reads import read_from_disk
 from advisor.predict.editable_calls import is_editable, last_editable_call, takes_link
@@ -133,6 +134,7 @@ __all__ = [
     "forbidding_options",
     "function_edit",
     "graph_step_edit",
+    "has_consumer_elsewhere",
     "hoist",
     "input_share",
     "is_cached_downstream",

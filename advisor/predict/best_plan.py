@@ -27,6 +27,7 @@ from advisor.predict.limit_names import name_of_limit
 from advisor.predict.operational import combined_factors, predict_from
 from advisor.predict.passes_over_data import horizon
 from advisor.predict.run_gain import run_gain
+from advisor.predict.shared_cores import shared_cores
 from advisor.predict.unprofiled_costs import unprofiled
 
 MAX_FINDINGS = 8
@@ -64,6 +65,7 @@ def outlook(
         plan=_best(analysis, pipeline, measured, findings, allowed, room, over),
         horizon=over,
         headroom=headroom(analysis, pipeline, measured),
+        shared_cores=shared_cores(analysis, pipeline, measured),
     )
 
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 from advisor.model.calls import Call
 from advisor.model.finding import Safety
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.cache_size import cache_bytes
 from advisor.predict.determinism import ORDER, cache_assumptions, own_obstacles
+from advisor.predict.limit_names import call_and_line
 from advisor.predict.remade_calls import Remade
 
 _SHUFFLES = ("shuffle", "list_files")
@@ -67,13 +67,13 @@ def _reasons(analysis: Analysis, again: Remade) -> Iterator[str]:
     for obstacle in own_obstacles(analysis, again.calls[0]):
         is_shuffle = obstacle.kind == ORDER and obstacle.call.method in _SHUFFLES
         if obstacle.call.id in ids and not is_shuffle:
-            yield f"{_name(obstacle.call)} {obstacle.reason}"
+            yield f"{call_and_line(obstacle.call)} {obstacle.reason}"
     for call in again.calls:
         if call.method == "from_generator" or (call.function is not None and call.function.python_ops):
-            yield f"{_name(call)} runs Python code"
+            yield f"{call_and_line(call)} runs Python code"
         is_one_order = call.method == "shuffle" and call.arguments.get("reshuffle_each_iteration") is False
         if is_one_order and call.arguments.get("seed") is None:
-            yield f"{_name(call)} draws one order when it is made, so that every epoch would have that of the first"
+            yield f"{call_and_line(call)} draws one order when it is made, so that every epoch would have that of the first"
     yield from _reasons_of_caches(analysis, again.caches)
 
 
@@ -82,7 +82,7 @@ def _reasons_of_caches(analysis: Analysis, caches: Sequence[Call]) -> Iterator[s
     for cache in caches:
         for obstacle in own_obstacles(analysis, cache):
             yield (
-                f"{_name(cache)} would keep the elements of the first epoch, and {_name(obstacle.call)} before it "
+                f"{call_and_line(cache)} would keep the elements of the first epoch, and {call_and_line(obstacle.call)} before it "
                 f"{obstacle.reason}"
             )
 
@@ -92,10 +92,3 @@ def _draws_an_order(call: Call) -> bool:
     if call.method == "list_files":
         return call.arguments.get("shuffle") is not False
     return call.method == "shuffle" and call.arguments.get("reshuffle_each_iteration") is not False
-
-
-def _name(call: Call) -> str:
-    function = f"({call.function.name})" if call.function is not None and call.function.name else ""
-    site = call.site
-    where = f" ({PurePath(site.file.replace(chr(92), '/')).name}:{site.line})" if site is not None else ""
-    return f"{call.method}{function}{where}"

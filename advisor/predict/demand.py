@@ -143,14 +143,23 @@ def has_consumer_elsewhere(analysis: Analysis) -> bool:
 def _contention(use: CoreUse) -> float:
     """Share of the threads' time without a core in which they waited for a core that this process itself used.
 
-    This is not measured per thread. With half of the cores idle, a core is always free; with none idle, threads wait for nothing
-    else. In between, linear growth is assumed. The share is reduced by the cores that other processes use.
+    This is not measured per thread. The share is reduced by the cores that other processes use.
     """
     used = use.own + use.others
-    crowding = min(
-        1.0, max(0.0, (used / use.usable - FREE_CORES_SHARE.value) / (FULL_CORES_SHARE.value - FREE_CORES_SHARE.value))
-    )
-    return crowding * use.own / used if used > 0 else 0.0
+    return crowding(use) * use.own / used if used > 0 else 0.0
+
+
+def crowding(use: CoreUse) -> float:
+    """Return which share of the time a thread that can run has to wait for a core, 0 to 1.
+
+    With half of the cores idle, a core is always free; with none idle, there always is another thread that could use it. In
+    between, linear growth is assumed.
+
+    Args:
+        use: The use of cores.
+    """
+    used = (use.own + use.others) / use.usable
+    return min(1.0, max(0.0, (used - FREE_CORES_SHARE.value) / (FULL_CORES_SHARE.value - FREE_CORES_SHARE.value)))
 
 
 def _share(pipeline: Pipeline, iterator: Iterator) -> float:

@@ -1,7 +1,10 @@
-"""Names the limit of a pipeline in a sentence."""
+"""Names calls and the limits of a pipeline in a sentence."""
 
 from __future__ import annotations
 
+from pathlib import PurePath
+
+from advisor.model.calls import Call
 from advisor.model.outlook import Limit
 from advisor.model.pipeline import Pipeline
 
@@ -11,6 +14,14 @@ _NAMES = {
     "gil": "the GIL is",
     "disk": "the disk is",
 }
+
+
+def call_and_line(call: Call) -> str:
+    """Return `map(decode) (train.py:17)`, or less if the function has no name or the line is unknown."""
+    function = f"({call.function.name})" if call.function is not None and call.function.name else ""
+    site = call.site
+    where = f" ({PurePath(site.file.replace(chr(92), '/')).name}:{site.line})" if site is not None else ""
+    return f"{call.method}{function}{where}"
 
 
 def name_of_limit(pipeline: Pipeline, limit: Limit) -> str:

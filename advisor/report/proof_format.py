@@ -150,6 +150,18 @@ class Headroom(Object, frozen=True):
     sentence: str
 
 
+class SharedCores(Object, frozen=True):
+    """What the pipeline's CPU time costs a training that computes on the same cores and hardly waits for input."""
+
+    cpu_ns: Amount | None
+    """CPU time of the pipeline in nanoseconds per step, measured while it was read without training."""
+    share: float
+    """The same, as a share of the CPU time that the process uses per step."""
+    max_speedup: float
+    """How much faster a step can become at most without any input work, wait included."""
+    sentence: str
+
+
 class Outlook(Object, frozen=True):
     """The potential of the main pipeline. Times are in nanoseconds per element at the root."""
 
@@ -167,6 +179,9 @@ class Outlook(Object, frozen=True):
     """How often a run passes over the data."""
     headroom: Headroom | None
     """null if the training waits for input and it was not measured."""
+    shared_cores: SharedCores | None
+    """null if the training waits for input or computes elsewhere, if its pipeline was not read without training, or if the pipeline
+    takes too little of the cores."""
 
 
 class Fix(Object, frozen=True):

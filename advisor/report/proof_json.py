@@ -36,6 +36,7 @@ def outlook(potential: Outlook) -> v1.Outlook:
         plan=potential.plan and _plan(potential.plan),
         horizon=v1.Horizon.maybe(potential.horizon),
         headroom=potential.headroom and v1.Headroom.of(potential.headroom, limit=v1.Limit.of(potential.headroom.limit)),
+        shared_cores=v1.SharedCores.maybe(potential.shared_cores),
     )
 
 

@@ -56,6 +56,9 @@ def print_report(report: Report, console: Console) -> None:
     headroom = report.outlook.headroom if report.outlook is not None else None
     if headroom is not None and (analysis.verdict.level == "none" or headroom.measured_ns is not None):
         print_lines(console, Text(clean(headroom.sentence)))
+    shared = report.outlook.shared_cores if report.outlook is not None else None
+    if shared is not None:
+        print_lines(console, Text(clean(shared.sentence)))
     if report.permission:
         console.print(Text(clean(report.permission), "bold", overflow="fold"), soft_wrap=True)
     if main is not None and is_bound:

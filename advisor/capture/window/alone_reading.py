@@ -110,6 +110,8 @@ class Arrivals:
     """The start, then the arrival of each element."""
     ends_ns: list[tuple[int, int]] = field(default_factory=list)
     """(number of elements until then, time) of each end of the data."""
+    cpu_ns: list[int] = field(default_factory=list)
+    """CPU time of the process at each of `elements_ns`, as `time.process_time_ns`; empty: not measured."""
 
     def is_enough(self, buffered: int) -> bool:
         """Whether enough has come after the elements that were ready, or the time is over.
@@ -143,7 +145,7 @@ def read_in_thread(
     Returns:
         What came within `READ_ALONE_MAX_S`. The thread is left behind if it waits for an element then.
     """
-    arrivals, is_over = Arrivals([time.perf_counter_ns()]), threading.Event()
+    arrivals, is_over = Arrivals([time.perf_counter_ns()], cpu_ns=[time.process_time_ns()]), threading.Event()
 
     def read() -> None:
         current = iterator
@@ -160,6 +162,7 @@ def read_in_thread(
                             return
                         current = iter(dataset)
                     else:
+                        arrivals.cpu_ns.append(time.process_time_ns())  # first, as the other list may be read meanwhile
                         arrivals.elements_ns.append(time.perf_counter_ns())
         except Exception:  # an error in data that the training has not reached
             return
@@ -168,7 +171,7 @@ def read_in_thread(
     thread.start()
     thread.join(READ_ALONE_MAX_S.value)
     is_over.set()
-    return Arrivals(list(arrivals.elements_ns), list(arrivals.ends_ns))
+    return Arrivals(list(arrivals.elements_ns), list(arrivals.ends_ns), list(arrivals.cpu_ns))
 
 
 def counted(arrivals: Arrivals, buffered: int) -> AloneReading | None:
@@ -183,13 +186,14 @@ def counted(arrivals: Arrivals, buffered: int) -> AloneReading | None:
     """
     if arrivals.ends_ns:
         (first, began_ns), (last, ended_ns) = arrivals.ends_ns[0], arrivals.ends_ns[-1]
-        elements, taken_ns = last - first, ended_ns - began_ns
+        taken_ns = ended_ns - began_ns
     else:
-        rest = arrivals.elements_ns[buffered + 1 :]
-        elements, taken_ns = len(rest) - 1, rest[-1] - rest[0] if rest else 0
+        first, last = buffered + 1, len(arrivals.elements_ns) - 1
+        taken_ns = arrivals.elements_ns[last] - arrivals.elements_ns[first] if first <= last else 0
+    elements = last - first
     if elements < READ_ALONE_ELEMENTS.value or taken_ns < READ_ALONE_MIN_S.value * 1e9:
         return None
-    return AloneReading(elements, taken_ns)
+    return AloneReading(elements, taken_ns, arrivals.cpu_ns[last] - arrivals.cpu_ns[first] if arrivals.cpu_ns else None)
 
 
 def shuffle_change(before: Any, after: Any) -> float:  # noqa: ANN401

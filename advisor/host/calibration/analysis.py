@@ -66,6 +66,8 @@ SURE_VERDICT_STEPS = Constant(
 """With fewer steps, the verdict gives their number and the range of their waits."""
 WIDE_CEILING = Constant(1.1, "ratio")
 """Ratio of the ends of a 95 % interval from which on a measured ceiling is reported with its interval."""
+SHARED_CORES_GAIN = Constant(1.05, "ratio", "As for the wait: 5 % of the step.")
+"""Gains below this, of a pipeline that takes no cores from the training, are not reported."""
 BUFFER_SHARE = Constant(0.9, "share", "One reading in ten may fall into the moment in which an element is added.")
 """A buffer counts as always full, or always empty, if it was so at this share of its readings."""
 MIN_GAPS = Constant(2, "steps", "A single one may be the end of an epoch.")

@@ -56,6 +56,28 @@ def test_elements_that_were_ready_are_left_out():
     assert counted(Arrivals(arrivals), 3) == AloneReading(19, 380 * MS)
 
 
+def test_the_cpu_time_is_that_of_the_counted_elements():
+    """Elements that were ready cost nothing; the others take 20 ms and two cores, which decode the next ones."""
+    moments = [0, 1, 2, 3, *(20 * MS * count for count in range(1, 21))]
+    cpu = [0, 0, 0, 0, *(40 * MS * count for count in range(1, 21))]
+    assert counted(Arrivals(moments, cpu_ns=cpu), 3) == AloneReading(19, 380 * MS, 760 * MS)
+    ends = [(4, 21 * MS), (12, 181 * MS), (20, 341 * MS)]
+    assert counted(Arrivals(moments, ends, cpu), 3) == AloneReading(16, 320 * MS, 16 * 40 * MS)
+
+
+def test_the_thread_reads_the_clock_of_the_process():
+    def computing():
+        for _ in range(30):
+            began = time.process_time_ns()
+            while time.process_time_ns() - began < 20 * MS:
+                pass
+            yield 0
+
+    arrivals = read_in_thread(iter(computing()), (), 0, contextlib.nullcontext)
+    assert len(arrivals.cpu_ns) == len(arrivals.elements_ns)
+    assert arrivals.cpu_ns[-1] - arrivals.cpu_ns[0] >= 590 * MS
+
+
 def test_too_few_elements_tell_nothing():
     arrivals = [0, 1, 2, 3, *(100 * MS * count for count in range(1, 6))]
     assert counted(Arrivals(arrivals), 3) is None

@@ -15,7 +15,7 @@ import threading
 from typing import Any
 
 from advisor.capture.instrument.consumers import ConsumerSteps
-from advisor.capture.script_runner import one_line
+from advisor.capture.script_runner import exception_line
 from advisor.model.calls import Call
 from advisor.model.codec import decode_message
 from advisor.model.recording import ScriptExit
@@ -77,7 +77,7 @@ class AnalysedRun(HeldRun):
             pass
         except Exception as error:  # the script is stopped as after any window, and the parent runs it once more
             with contextlib.suppress(OSError):
-                self._send(Failed(f"The script's process could not be used for trials ({one_line(error)})."))
+                self._send(Failed(f"The script's process could not be used for trials ({exception_line(error)})."))
         finally:
             shutil.rmtree(self._files, ignore_errors=True)  # the parent may have been killed
 

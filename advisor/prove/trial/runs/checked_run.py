@@ -9,7 +9,7 @@ The calls are read before the warm-up, and what was kept for that is released, s
 from __future__ import annotations
 
 from advisor.capture.request import SessionRequest
-from advisor.capture.script_runner import one_line
+from advisor.capture.script_runner import exception_line
 from advisor.capture.session import run_session
 from advisor.model.call_graph import CALLS_NAME
 from advisor.model.calls import Call
@@ -36,7 +36,7 @@ class CheckedRun(CountedRun):
                 graph = recorded_graph(self._recorder, call.id, self._consumptions)
             self._put(CALLS_NAME, encode_message(graph).encode())
         except Exception as error:  # the check is then made in a run of its own
-            self._warn(f"The calls of the changed text could not be read ({one_line(error)}).")
+            self._warn(f"The calls of the changed text could not be read ({exception_line(error)}).")
         finally:
             self._log.close()
 

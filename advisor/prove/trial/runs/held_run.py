@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from advisor.capture.request import Progress
-from advisor.capture.script_runner import one_line
+from advisor.capture.script_runner import exception_line
 from advisor.capture.session import is_seeded
 from advisor.model.calls import Site
 from advisor.model.codec import decode_message
@@ -103,7 +103,7 @@ class HeldRun(CountedRun):
                 except (AdvisorError, CannotMeasure) as error:
                     reply = Failed(as_sentence(str(error)))
                 except Exception as error:
-                    reply = Failed(f"It could not be tried ({one_line(error)}).")
+                    reply = Failed(f"It could not be tried ({exception_line(error)}).")
                 self._send(reply)
 
     def _answer(

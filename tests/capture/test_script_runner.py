@@ -1,0 +1,39 @@
+"""The exception of a script as one line, for a sentence that a person reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from advisor.capture.script_runner import exception_line
+
+
+class Unprintable(Exception):
+    """An exception without a message."""
+
+    def __str__(self):
+        raise RuntimeError
+
+
+KERAS = """Exception encountered when calling Embedding.call().
+
+\x1b[1mInvalid dtype: str\x1b[0m
+
+Arguments received by Embedding.call():
+  • inputs=tf.Tensor(shape=(None,), dtype=string)
+  • mask=OrderedDict({})"""
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (ValueError("no data"), "ValueError: no data"),
+        (ValueError(KERAS), "ValueError: Exception encountered when calling Embedding.call(). Invalid dtype: str"),
+        (SyntaxError("invalid syntax", ("train.py", 3, 1, "x =")), "SyntaxError: invalid syntax (train.py, line 3)"),
+        (KeyError("image"), "KeyError: 'image'"),
+        (AssertionError(), "AssertionError"),
+        (Unprintable(), "Unprintable"),
+        (ValueError("x" * 1000), "ValueError: " + "x" * 488),
+    ],
+)
+def test_an_exception_is_one_line(error, line):
+    assert exception_line(error) == line
