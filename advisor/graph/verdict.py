@@ -330,7 +330,11 @@ def _cost_of_cores(measured: Interval | None, recording: Recording | None) -> st
     if measured is None or measured.low < SHARED_CORES_GAIN.value:
         return ""
     width = f"{format_ratio(measured.low)} to {format_ratio(measured.high)}"
-    why = "" if recording is None or recording.host.accelerators else ": pipeline and model share the cores of this machine"
+    why = (
+        ""
+        if recording is None or recording.host.accelerators
+        else ": pipeline and model share the cores of this machine"
+    )
     return (
         f"Without any input work, a step is {format_ratio(measured.value)} faster all the same (measured with the first batch "
         f"repeated, {width}){why}. "

@@ -145,5 +145,5 @@ class Outlook:
     headroom: Headroom | None = None
     """None if the training waits for input and it was not measured."""
     shared_cores: SharedCores | None = None
-    """None if the training waits for input or computes elsewhere, if its pipeline was not read without training, or if the pipeline
+    """None if the training waits for input or computes elsewhere, if its pipeline was not read without training, or if it
     takes too little of the cores."""

@@ -82,8 +82,8 @@ def _reasons_of_caches(analysis: Analysis, caches: Sequence[Call]) -> Iterator[s
     for cache in caches:
         for obstacle in own_obstacles(analysis, cache):
             yield (
-                f"{call_and_line(cache)} would keep the elements of the first epoch, and {call_and_line(obstacle.call)} before it "
-                f"{obstacle.reason}"
+                f"{call_and_line(cache)} would keep the elements of the first epoch, and {call_and_line(obstacle.call)} before "
+                f"it {obstacle.reason}"
             )
 
 

@@ -2,11 +2,11 @@
 
 In: an `Analysis` whose training hardly waits for input, its main pipeline and the pipeline's demands.  Out: `SharedCores`.
 
-A training that finds every batch ready still pays for it if no core is idle: while the pipeline computes, the model does not. The
-pipeline's CPU time is known only if it was read without training after the window. Events of a profile beside a training of many
-threads hold waits for cores as well, which would be taken for work. How much shorter a step becomes depends on which threads wait:
-at most by the pipeline's share of all CPU time, and by nothing if the pipeline only uses time in which a core was idle. So there
-is an upper bound and no prediction; `--ceiling` measures it.
+A training that finds every batch ready still pays for it if no core is idle: while the pipeline computes, the model does not.
+The pipeline's CPU time is known only if it was read without training after the window: beside a training of many threads, the
+events of a profile hold waits for cores as well. How much shorter a step becomes depends on which threads wait: at most by the
+pipeline's share of all CPU time, and by nothing if the pipeline only uses time in which a core was idle. So there is an upper
+bound and no prediction; `--ceiling` measures it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def shared_cores(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> S
         measured: The demands of the pipeline.
 
     Returns:
-        The bound; None if the training waits for input or computes elsewhere, if the pipeline's CPU time is unknown, if the gain was
-        measured, or if it is too small to be told, as with idle cores.
+        The bound; None if the training waits for input or computes elsewhere, if the pipeline's CPU time is unknown, if the gain
+        was measured, or if it is too small to be told, as with idle cores.
     """
     verdict, recording, use = analysis.verdict, analysis.recording, measured.cores
     reading = recording.read_alone if recording is not None else None

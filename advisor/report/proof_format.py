@@ -180,7 +180,7 @@ class Outlook(Object, frozen=True):
     headroom: Headroom | None
     """null if the training waits for input and it was not measured."""
     shared_cores: SharedCores | None
-    """null if the training waits for input or computes elsewhere, if its pipeline was not read without training, or if the pipeline
+    """null if the training waits for input or computes elsewhere, if its pipeline was not read without training, or if it
     takes too little of the cores."""
 
 

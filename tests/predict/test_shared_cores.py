@@ -37,8 +37,8 @@ def test_a_step_could_be_shorter_by_the_share_of_the_pipeline():
     assert shared.share == pytest.approx(20 / 160, rel=0.01)
     assert shared.max_speedup == pytest.approx(1 / (1 - 20 / 160), rel=0.01)
     assert shared.sentence.startswith(
-        "Pipeline and model share the cores of this machine, though: the pipeline takes 20 ms of CPU time per step, 12.5 % of all, "
-        "most of it in map(decode) (train.py:"
+        "Pipeline and model share the cores of this machine, though: the pipeline takes 20 ms of CPU time per step, 12.5 % of "
+        "all, most of it in map(decode) (train.py:"
     )
     assert shared.sentence.endswith("Without it, a step could be up to 1.14x faster; --ceiling measures it.")
 
