@@ -12,7 +12,6 @@ import re
 import runpy
 import sys
 import threading
-import traceback
 import types
 from collections.abc import Callable, Sequence
 from pathlib import Path

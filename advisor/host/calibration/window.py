@@ -117,8 +117,8 @@ VERDICT_STEPS = Constant(12, "steps", "So many steps of 5 s fit into `VERDICT_SE
 AFTER_WINDOW_S = Constant(
     14.0,
     "s",
-    "The pipeline is read alone, the profile is written, exit handlers run, the profile is read and the report is written: 2 to 22 s "
-    "on 35 scripts from the wild, at most 14 s on 31 of them.",
+    "The pipeline is read alone, the profile is written, exit handlers run, the profile is read and the report is written: 2 to "
+    "22 s on 35 scripts from the wild, at most 14 s on 31 of them.",
     TWO_CORES,
 )
 """Part of it that is kept for what follows the window ..."""
