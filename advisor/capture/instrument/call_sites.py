@@ -27,6 +27,8 @@ _OURS = str(Path(__file__).resolve().parents[2])
 _AUTOGRAPH = "/autograph/"
 _GENERATED = "__autograph_generated_file"
 GET_ITER = dis.opmap["GET_ITER"]
+LOOP_OPCODES = frozenset({GET_ITER, dis.opmap["FOR_ITER"]})
+"""What a frame executes whose `for` begins to read a dataset: itself, or in a generator around it (`for x in tqdm(dataset)`)."""
 _Syntax = tuple[dict[tuple[int, int], ast.Call], dict[tuple[int, int], ast.For]]
 
 
@@ -177,7 +179,7 @@ class SiteFinder:
 
     def _refine(self, filename: str, span: _Span, opcode: int) -> Place:
         """Return the place of a span, starting at the name of the called method."""
-        loop = self._loops_of(filename).get((span.line, span.column)) if opcode == GET_ITER else None
+        loop = self._loops_of(filename).get((span.line, span.column)) if opcode in LOOP_OPCODES else None
         if loop is not None:  # up to Python 3.11 the span covers the whole loop; narrow it to the iterated expression
             iterated = loop.iter
             span = _Span(

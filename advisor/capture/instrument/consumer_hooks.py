@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from types import FrameType, ModuleType
 from typing import Any
 
-from advisor.capture.instrument.call_sites import GET_ITER, SiteFinder
+from advisor.capture.instrument.call_sites import LOOP_OPCODES, SiteFinder
 from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.enclosing_loops import enclosing_loops
@@ -229,7 +229,7 @@ class Consumption:
         else:
             place = self.finder.place(frame)
             if kind is None:
-                kind = "for" if place.opcode == GET_ITER else "next"
+                kind = "for" if place.opcode in LOOP_OPCODES else "next"
             if not self._executing_eagerly():
                 kind = "tf.function"
             consumer = self._consumers.at(kind, place.site, place.library)

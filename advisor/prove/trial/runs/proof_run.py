@@ -10,6 +10,7 @@ import contextlib
 import shutil
 import sys
 
+from advisor.capture.instrument.call_sites import LOOP_OPCODES
 from advisor.capture.instrument.consumers import SIDE_KINDS
 from advisor.capture.instrument.peeks import peek_at
 from advisor.capture.stop_script import StopScript
@@ -60,13 +61,17 @@ class ProofRun(HeldRun):
         return self._matching.is_consumer(call) and not self._is_side_loop() and not self._is_look()
 
     def _is_side_loop(self) -> bool:
-        """If the consumer is unknown: whether a library reads the dataset here (`adapt`), or Keras evaluates with it."""
+        """If the consumer is unknown: whether a library reads the dataset here (`adapt`), or Keras evaluates with it.
+
+        A library that is only around the dataset of a loop (`for x in tqdm(dataset)`) passes the elements on.
+        """
         if self._matching.is_consumer_known:
             return False
         consumer = self._consumption.current_consumer()
         if consumer is not None:
             return consumer.kind in SIDE_KINDS
-        return self._recorder.finder.place(sys._getframe(4)).library is not None
+        place = self._recorder.finder.place(sys._getframe(4))
+        return place.library is not None and place.opcode not in LOOP_OPCODES
 
     def _is_look(self) -> bool:
         """If the consumer is unknown: whether the script only looks at the first element here. The second time, it is a loop."""
