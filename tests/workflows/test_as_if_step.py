@@ -118,7 +118,7 @@ def test_a_speedup_is_that_of_the_training_and_of_its_pipeline(project, capsys):
     assert report["window"] is not None
 
 
-PEEKING = """import time
+PEEKING = """import time, tqdm
 import tensorflow as tf
 
 def slow(x):
@@ -135,7 +135,7 @@ for batch in dataset.take(5_000):
     print(batch.shape)
     break
 for epoch in range(100):
-    for batch in dataset:
+    for batch in tqdm.tqdm(dataset):
         time.sleep(0.03)
 """
 
@@ -143,6 +143,7 @@ for epoch in range(100):
 @pytest.mark.tensorflow
 @pytest.mark.long
 def test_looks_at_the_first_element_are_not_the_training(project, capsys):
+    """But a loop over a progress bar, which reads the dataset for the script, is."""
     (project / "train.py").write_text(PEEKING)
     report = analyzed(capsys, "--as-if-step", "4ms")
     (main_pipeline,) = (pipeline for pipeline in report["pipelines"] if pipeline["is_main"])
