@@ -15,7 +15,7 @@ from advisor.capture.in_process import Hooks, hooks, never_stuck
 from advisor.capture.instrument.recorder import MAX_CALLS
 from advisor.capture.instrument.replay_log import current_seeds
 from advisor.capture.live_session import LiveSession
-from advisor.capture.script_runner import one_line
+from advisor.capture.script_runner import exception_line
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.python_sampler import PythonSampler, sampler_for
 from advisor.capture.window.schedule import Limits
@@ -201,7 +201,7 @@ def _script_exit(error: BaseException | None) -> ScriptExit:
         return ScriptExit("finished")
     if isinstance(error, KeyboardInterrupt):
         return ScriptExit("interrupted", 130, "KeyboardInterrupt")
-    return ScriptExit("failed", 1, one_line(error))
+    return ScriptExit("failed", 1, exception_line(error))
 
 
 def _program() -> str:
