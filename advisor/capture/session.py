@@ -253,8 +253,7 @@ class Session:
             self._live.stop()
         self._monitor.script_ended(script_exit.kind)
         self._recorder.is_open = False
-        is_failure = script_exit.kind == "failed" or (script_exit.kind == "exited" and script_exit.code != 0)
-        if self._monitor.capture is None and (is_failure or script_exit.kind == "interrupted"):
+        if self._monitor.capture is None and (script_exit.is_failure or script_exit.kind == "interrupted"):
             self._put("failure.json", encode_message(script_exit).encode())
             return
         self._write(script_exit)
@@ -287,6 +286,15 @@ class Session:
         if self._recorder.dropped:
             warnings.append(
                 f"Only the first {MAX_CALLS} dataset calls were recorded; {self._recorder.dropped} more were made."
+            )
+        if script_exit.is_failure:
+            how = (
+                f"failed ({script_exit.exception})"
+                if script_exit.exception
+                else f"ended with exit code {script_exit.code}"
+            )
+            warnings.append(
+                f"The script {how} after the measured steps: if these are not its training, correct it and analyse it again."
             )
         keras_losses, losses = tuple(self._keras.models.losses), self._consumption.losses
         return Recording(

@@ -251,6 +251,11 @@ class ScriptExit:
     exception: str = ""
     """`ValueError: ...`, one line."""
 
+    @property
+    def is_failure(self) -> bool:
+        """Whether the script raised an exception, or ended itself with an exit code other than 0."""
+        return self.kind == "failed" or (self.kind == "exited" and self.code != 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Recording:

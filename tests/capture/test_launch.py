@@ -81,6 +81,18 @@ def test_a_failing_script_shows_its_own_traceback_only(watch, tmp_path, capsys):
     assert capsys.readouterr().err == plain(tmp_path / "train.py").stderr
 
 
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_a_script_that_fails_after_the_measured_steps_is_reported(watch):
+    """They may have been those of `adapt`, so that the training was never seen."""
+    run = watch(LOOP + 'loop(3)\nraise ValueError("no model")\n')
+    assert run.recording.window is not None
+    assert (
+        "The script failed (ValueError: no model) after the measured steps: if these are not its training, correct it and analyse "
+        "it again." in run.recording.warnings
+    )
+
+
 @pytest.mark.long
 def test_a_syntax_error_looks_as_python_shows_it(watch, tmp_path, capsys):
     with pytest.raises(ScriptFailed, match="SyntaxError"):

@@ -294,7 +294,7 @@ class HeldProcess:
         why = (ended and ended.exception) or f"exit code {code}"
         if is_ready:
             return AdvisorError(f"{name} ended while it was held ({why}).")
-        if ended is not None and (ended.kind == "failed" or (ended.kind == "exited" and code)):
+        if ended is not None and ended.is_failure:
             copy_to_stderr(self._request)
             return ScriptFailed(f"{name} failed before its first element: {why}.")
         call = self._hold.consumer_call
