@@ -33,7 +33,8 @@ QUEUED = """
     from types import ModuleType
     import tensorflow as tf
 
-    sys.modules["jax"] = ModuleType("jax")
+    for name in ("jax", "jax._src.xla_bridge"):  # where JAX is installed, a library may have imported it without using it
+        sys.modules[name] = ModuleType(name)
     started = queue.Queue(maxsize=3)
 
     def device():
