@@ -12,7 +12,7 @@ from advisor.engine.next_commands import argv_of
 from advisor.model.finding import Finding, Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.settings import Settings
-from advisor.model.units import format_count
+from advisor.model.units import NS_PER_S, format_count, step_option
 from advisor.rewrite.fix_plan import is_seeded, permission_for
 
 
@@ -40,13 +40,15 @@ def permission_sentence(analysis: Analysis, findings: Sequence[Finding], setting
         options = permission_for(finding, calls, allow, seeded)
         if options:
             groups.setdefault("--only" in options, []).append(options)
+    step_ns = recording.as_if_step_ns
+    mode = () if step_ns is None else ("--as-if-step", step_option(step_ns / NS_PER_S))
     present = [option for level in settings.allow for option in ("--allow", level)]
     sentences = []
     for needed in (groups[key] for key in sorted(groups)):
         pairs = dict.fromkeys(
             pair for options in (present, *needed) for pair in zip(options[::2], options[1::2], strict=True)
         )
-        command = shlex.join(["advisor", "fix", *(word for pair in pairs for word in pair), *argv])
+        command = shlex.join(["advisor", "fix", *mode, *(word for pair in pairs for word in pair), *argv])
         who = "1 fix needs" if len(needed) == 1 else f"{format_count(len(needed))} fixes need"
         sentences.append(f"{who} your permission: {command}")
     return "; ".join(sentences)

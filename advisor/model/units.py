@@ -192,6 +192,15 @@ def parse_seconds(text: str) -> float:
     return seconds
 
 
+def step_option(step_s: float) -> str:
+    """The length of an imagined step as `--as-if-step` takes it: `5ms`, without an exponent.
+
+    Args:
+        step_s: Seconds.
+    """
+    return f"{step_s * 1e3:.6f}".rstrip("0").rstrip(".") + "ms"
+
+
 def parse_bytes(text: str) -> float:
     """Parse a size such as `4GiB`, `512 MiB`, `2GB` or `1048576`.
 

@@ -14,6 +14,7 @@ from advisor.host.calibration.proof import DEFAULT_BUDGET_S
 from advisor.model.errors import NotWritable
 from advisor.model.outcome import Report
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
+from advisor.model.units import step_option
 from advisor.prove.ends.script_commands import ScriptCommands
 from advisor.rewrite.apply.writable import early_obstacle
 from advisor.rewrite.patch import Patch
@@ -47,9 +48,11 @@ class FixRequest:
         script, as_if = self.script, self.as_if
         mode: tuple[str, ...] = ("--pipeline-only",) if self.is_pipeline_only else ()
         if as_if is not None:
-            is_timed = as_if.step_s is not None
-            value = as_if.step_s if is_timed else as_if.speedup
-            mode = ("--as-if-step" if is_timed else "--as-if-speedup", _plain(value))
+            mode = (
+                ("--as-if-speedup", _plain(as_if.speedup))
+                if as_if.step_s is None
+                else ("--as-if-step", step_option(as_if.step_s))
+            )
         window = {"--steps": script.steps, "--warmup": script.warmup, "--seconds": script.seconds}
         words = [word for name, value in window.items() if value is not None for word in (name, _plain(value))]
         return ScriptCommands(

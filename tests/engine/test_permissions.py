@@ -74,3 +74,13 @@ def test_nothing_is_permitted_that_needs_no_permission_or_cannot_run_again():
     assert not permission_sentence(analysis(), [RANDOM], Settings())
     assert not permission_sentence(MADE, [RANDOM], Settings()), "a profile of someone else"
     assert "-m pkg.train --x 1" in permission_sentence(analysis("-m", "pkg.train", "--x", "1"), [RANDOM], Settings())
+
+
+@pytest.mark.parametrize(("step_ns", "option"), [(5_000_000, "5ms"), (1_000, "0.001ms"), (78_130_001, "78.130001ms")])
+def test_the_fix_is_for_the_step_that_was_imagined(step_ns, option):
+    made = analysis("train.py")
+    made = replace(made, recording=replace(made.recording, as_if_step_ns=step_ns))
+    sentence = permission_sentence(made, [RANDOM], Settings())
+    assert sentence.endswith(f": advisor fix --as-if-step {option} --allow rerandomized train.py")
+    context = command.make_context("fix", shlex.split(sentence.split("permission: ")[1])[2:])
+    assert context.params["as_if_step"] == pytest.approx(step_ns / 1e9)
