@@ -1,12 +1,12 @@
-"""Bounds what the CPU time of the input pipeline costs a training that computes on the same cores.
+"""Estimates what the CPU time of the input pipeline costs a training that computes on the same cores.
 
 In: an `Analysis` whose training hardly waits for input, its main pipeline and the pipeline's demands.  Out: `SharedCores`.
 
 A training that finds every batch ready still pays for it if no core is idle: while the pipeline computes, the model does not.
 The pipeline's CPU time is known only if it was read without training after the window: beside a training of many threads, the
-events of a profile hold waits for cores as well. How much shorter a step becomes depends on which threads wait: at most by the
-pipeline's share of all CPU time, and by nothing if the pipeline only uses time in which a core was idle. So there is an upper
-bound and no prediction; `--ceiling` measures it.
+events of a profile hold waits for cores as well. The estimate takes the pipeline's share of all CPU time off the step. The gain
+is smaller if the model cannot use the cores that become free, and larger if the two push each other's data out of the caches:
+two scripts, measured twice each, were 0.6 to 1.4 times as fast as estimated (docs/predictions.md). `--ceiling` measures it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from advisor.predict.passes_over_data import elements_per_step
 
 
 def shared_cores(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> SharedCores | None:
-    """Compute the bound.
+    """Estimate the gain of a pipeline without any CPU time.
 
     Args:
         analysis: The analysis of a training.
@@ -30,8 +30,8 @@ def shared_cores(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> S
         measured: The demands of the pipeline.
 
     Returns:
-        The bound; None if the training waits for input or computes elsewhere, if the pipeline's CPU time is unknown, if the gain
-        was measured, or if it is too small to be told, as with idle cores.
+        The estimate; None if the training waits for input or computes elsewhere, if the pipeline's CPU time is unknown, if the
+        gain was measured, or if it is too small to be told, as with idle cores.
     """
     verdict, recording, use = analysis.verdict, analysis.recording, measured.cores
     reading = recording.read_alone if recording is not None else None
@@ -43,16 +43,16 @@ def shared_cores(analysis: Analysis, pipeline: Pipeline, measured: Demands) -> S
         return None
     cpu_ns = reading.cpu_ns / reading.elements * elements_per_step(analysis, pipeline)
     share = min(1.0, cpu_ns / (use.own * measured.step_ns))
-    most = 1 / max(1 / MOST_SPEEDUP.value, 1 - share - verdict.input_wait_share)
-    if most < SHARED_CORES_GAIN.value:
+    speedup = 1 / max(1 / MOST_SPEEDUP.value, 1 - share - verdict.input_wait_share)
+    if speedup < SHARED_CORES_GAIN.value:
         return None
     return SharedCores(
         cpu_ns,
         share,
-        most,
+        speedup,
         f"Pipeline and model share the cores of this machine, though: the pipeline takes {format_ns(round(cpu_ns))} of CPU time "
-        f"per step, {format_share(share)} of all{_most_of_it(pipeline, measured)}. Without it, a step could be up to "
-        f"{format_ratio(most)} faster; --ceiling measures it.",
+        f"per step, {format_share(share)} of all{_most_of_it(pipeline, measured)}. Without it, a step could be about "
+        f"{format_ratio(speedup)} faster (estimated); --ceiling measures it.",
     )
 
 

@@ -157,8 +157,8 @@ class SharedCores(Object, frozen=True):
     """CPU time of the pipeline in nanoseconds per step, measured while it was read without training."""
     share: float
     """The same, as a share of the CPU time that the process uses per step."""
-    max_speedup: float
-    """How much faster a step can become at most without any input work, wait included."""
+    speedup: float
+    """How much faster a step could be without any input work, wait included: an estimate, not a bound."""
     sentence: str
 
 
