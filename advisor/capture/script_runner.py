@@ -86,7 +86,8 @@ def _run(target: Callable[[], None]) -> tuple[ScriptExit, int]:
 def exception_line(error: BaseException) -> str:
     """Return the exception as `ValueError: message`, on one line of at most 500 characters.
 
-    Of a message of several lines it holds the first two: Keras goes on with the arguments of the call, TensorFlow with the node.
+    Of a message of several lines it holds the first two, and what follows a line that ends with a colon: Keras goes on with the
+    arguments of the call, TensorFlow with the node.
 
     Args:
         error: Any exception, also one whose message cannot be made.
@@ -97,7 +98,10 @@ def exception_line(error: BaseException) -> str:
     except Exception:
         return name
     lines = [one_line(line) for line in message.splitlines() if line.strip()]
-    return f"{name}: {' '.join(lines[:2])}"[:500] if lines else name
+    kept = 2
+    while kept < len(lines) and lines[kept - 1].endswith(":"):
+        kept += 1
+    return f"{name}: {' '.join(lines[:kept])}"[:500] if lines else name
 
 
 def without_our_frames(trace: TracebackType | None) -> TracebackType | None:

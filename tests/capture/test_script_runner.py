@@ -22,12 +22,26 @@ Arguments received by Embedding.call():
   • inputs=tf.Tensor(shape=(None,), dtype=string)
   • mask=OrderedDict({})"""
 
+SCALE = """Exception encountered when calling Scale.call().
+
+Could not infer the dtype of 'scale'. Error encountered:
+
+Input 'y' of 'Mul' Op has type float32 that does not match type bfloat16 of argument 'x'.
+
+Arguments received by Scale.call():
+  • args=('<KerasTensor shape=(2, 2), dtype=bfloat16>',)"""
+
 
 @pytest.mark.parametrize(
     ("error", "line"),
     [
         (ValueError("no data"), "ValueError: no data"),
         (ValueError(KERAS), "ValueError: Exception encountered when calling Embedding.call(). Invalid dtype: str"),
+        (
+            TypeError(SCALE),
+            "TypeError: Exception encountered when calling Scale.call(). Could not infer the dtype of 'scale'. Error encountered: "
+            "Input 'y' of 'Mul' Op has type float32 that does not match type bfloat16 of argument 'x'.",
+        ),
         (SyntaxError("invalid syntax", ("train.py", 3, 1, "x =")), "SyntaxError: invalid syntax (train.py, line 3)"),
         (KeyError("image"), "KeyError: 'image'"),
         (AssertionError(), "AssertionError"),

@@ -36,7 +36,7 @@ TIMED = {"host_saturated", "small_batch"}
 """Other processes occupy the cores that the first needs for itself, and make the ops of the second longer."""
 IN_A_NOTE = {
     "host_saturated": "All cores are busy: ",
-    "not_input_bound": "% of it for input. A pipeline without any cost",
+    "not_input_bound": "% of it for input. Without that wait it would be",
 }
 """Rules that have no finding but say what is so."""
 ON_ALL_CORES = {"host_saturated"}
