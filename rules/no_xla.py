@@ -19,6 +19,7 @@ from advisor.rule import (
     graph_step_edit,
     is_fed,
     measured_ns,
+    op_work,
     step_fix,
     step_site,
     steps_seen,
@@ -28,7 +29,7 @@ from advisor.testing import batch, cpu, fires, gpu, map_, op, pipeline, prefetch
 
 @dataclass(frozen=True)
 class NoXla(Rule):
-    """The step launches hundreds of short kernels, the device waits for them, and no compiler fuses them.
+    """The step consists of hundreds of short kernels or ops, which take less time than their launch, and no compiler fuses them.
 
     ## Why it is slow
     Each element-wise op is scheduled, reads its input from memory and writes its result back. XLA compiles a function
@@ -45,8 +46,7 @@ class NoXla(Rule):
 
     ## When not to
     When shapes change from batch to batch, because each new shape is compiled again (`retracing`). When a few long
-    products dominate the step. Steps on a CPU are not reported: the example gained nothing on two cores
-    (docs/benchmarks.md).
+    products or ops on large tensors dominate the step: on a CPU, XLA then gains nothing or loses (docs/benchmarks.md).
 
     ## What tf.data already does
     Nothing: this is the training step. Keras 3 compiles with XLA automatically if there is an accelerator and the model
@@ -57,16 +57,20 @@ class NoXla(Rule):
     is_hint: ClassVar[bool] = True
 
     min_kernels: float = 100.0
-    """Kernels per step. With fewer, there is little to fuse."""
+    """Kernels, or short ops on a CPU, per step. With fewer, there is little to fuse."""
     min_launch_share: float = 0.15
-    """Share of the step time in which the host launched kernels while the device was idle. XProf's threshold for a high
+    """GPU only: share of the step time in which the host launched kernels while the device was idle. XProf's threshold for a high
     share."""
     max_kernel_us: float = 20.0
-    """Median kernel duration in microseconds. In a profile of a Turing GPU with exposed launches, TensorFlow's host
+    """GPU only: median kernel duration in microseconds. In a profile of a Turing GPU with exposed launches, TensorFlow's host
     side took 59 us per kernel; a much shorter kernel finishes before the next one is launched."""
+    max_op_us: float = 10.0
+    """CPU only: self time in microseconds up to which an op is considered short, averaged over the ops of its type."""
+    min_op_share: float = 0.3
+    """CPU only: share of the step time in short ops."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
-        """Yield a finding if launches of short kernels dominate the step, known shapes are static, and XLA is not used."""
+        """Yield a finding if short kernels or ops dominate the step, known shapes are static, and XLA is not used."""
         facts, consumed = analysis.device, consumed_call(analysis, analysis.main) if analysis.main else None
         if facts is None or not measured_ns(facts) or facts.has_xla_ops or not is_fed(analysis):
             return
@@ -76,6 +80,8 @@ class NoXla(Rule):
             return
         if facts.device_type == "GPU":
             yield from self._on_gpu(analysis, facts)
+        elif facts.device_type == "CPU":
+            yield from self._on_cpu(analysis, facts)
 
     def _on_gpu(self, analysis: Analysis, facts: DeviceFacts) -> Iter[Finding]:
         launch, kernels, kernel_ns = facts.launch_gap_share, facts.kernels_per_step, facts.median_kernel_ns
@@ -83,22 +89,48 @@ class NoXla(Rule):
             return
         if launch < self.min_launch_share or kernels < self.min_kernels or kernel_ns > self.max_kernel_us * 1000:
             return
-        is_keras = analysis.keras.get("loop") == "keras.fit"
-        compiled = compile_edit(analysis, "jit_compile", True) if is_keras else None
-        step, why = (None, "") if is_keras else graph_step_edit(analysis, "jit_compile", True)
-        yield self.finding(
-            "Compile the training step with XLA (jit_compile=True)",
+        yield self._proposal(
+            analysis,
             f"A step launches {format_count(round(kernels))} kernels with a median duration of "
             f"{format_ns(kernel_ns)}, and the device waits {format_share(launch)} of the step time for launches, "
-            f"{steps_seen(facts)}. Nothing was compiled by XLA.{' ' if why else ''}{why}",
-            site=step_site(analysis),
-            fix=step_fix(compiled or step),
-            code="model.compile(..., jit_compile=True)" if is_keras else "@tf.function(jit_compile=True)",
-            evidence=(
+            f"{steps_seen(facts)}.",
+            (
                 Evidence("kernels_per_step", kernels),
                 Evidence("median_kernel", kernel_ns, "ns"),
                 Evidence("launch_gap_share", launch, "share"),
             ),
+        )
+
+    def _on_cpu(self, analysis: Analysis, facts: DeviceFacts) -> Iter[Finding]:
+        work = op_work(
+            analysis, lambda row: not row.is_eager and row.self_ns <= self.max_op_us * 1000 * row.occurrences
+        )
+        if work is None or work.per_step < self.min_kernels:
+            return
+        if work.step_share < max(self.min_op_share, facts.other_share or 0.0):
+            return
+        yield self._proposal(
+            analysis,
+            f"{format_share(work.step_share)} of the step time is spent in {format_count(round(work.per_step))} ops "
+            f"of {format_ns(work.mean_ns)} on average, {steps_seen(facts)}. Scheduling takes a large part of this time.",
+            (
+                Evidence("ops_per_step", work.per_step, "ops"),
+                Evidence("op_time", work.mean_ns, "ns"),
+                Evidence("op_step_share", work.step_share, "share"),
+            ),
+        )
+
+    def _proposal(self, analysis: Analysis, why: str, evidence: tuple[Evidence, ...]) -> Finding:
+        is_keras = analysis.keras.get("loop") == "keras.fit"
+        compiled = compile_edit(analysis, "jit_compile", True) if is_keras else None
+        step, left_out = (None, "") if is_keras else graph_step_edit(analysis, "jit_compile", True)
+        return self.finding(
+            "Compile the training step with XLA (jit_compile=True)",
+            f"{why} Nothing was compiled by XLA.{' ' if left_out else ''}{left_out}",
+            site=step_site(analysis),
+            fix=step_fix(compiled or step),
+            code="model.compile(..., jit_compile=True)" if is_keras else "@tf.function(jit_compile=True)",
+            evidence=evidence,
         )
 
 
@@ -129,9 +161,14 @@ EXAMPLES = (
         pipeline(*_STAGES, consumer_ms=400, device=gpu(launch=0.01, kernels=1_200, kernel_us=26)),
         because="there are many kernels, but the device never waits for one",
     ),
+    fires(pipeline(*_STAGES, consumer_ms=4, device=cpu(op("Tanh", 200, us=6), op("Mul", 600, us=4), other=0.1))),
     silent(
-        pipeline(*_STAGES, consumer_ms=10, device=cpu(op("Tanh", 300, us=12), op("Mul", 600, us=8))),
-        because="XLA gained nothing on a CPU where it was measured",
+        pipeline(*_STAGES, consumer_ms=40, device=cpu(op("Tanh", 300, us=60), op("Mul", 600, us=30))),
+        because="the ops are long, and XLA gained nothing on a CPU where they were",
+    ),
+    silent(
+        pipeline(*_STAGES, consumer_ms=4, device=cpu(op("Tanh", 40, us=6), op("MatMul", 10, us=300))),
+        because="there is little to fuse beside the products",
     ),
     silent(
         pipeline(

@@ -87,7 +87,7 @@ def exception_line(error: BaseException) -> str:
     """Return the exception as `ValueError: message`, on one line of at most 500 characters.
 
     Of a message of several lines it holds the first two, and what follows a line that ends with a colon: Keras goes on with the
-    arguments of the call, TensorFlow with the node.
+    arguments of the call, TensorFlow with the node. The traceback at the start of AutoGraph's messages is left out.
 
     Args:
         error: Any exception, also one whose message cannot be made.
@@ -97,11 +97,22 @@ def exception_line(error: BaseException) -> str:
         message = _COLOUR.sub("", str(error))
     except Exception:
         return name
-    lines = [one_line(line) for line in message.splitlines() if line.strip()]
+    lines = _without_traceback([one_line(line) for line in message.splitlines() if line.strip()])
     kept = 2
     while kept < len(lines) and lines[kept - 1].endswith(":"):
         kept += 1
-    return f"{name}: {' '.join(lines[:kept])}"[:500] if lines else name
+    line = " ".join(lines[:kept])
+    return (line if line.startswith(name) else f"{name}: {line}")[:500] if line else name
+
+
+def _without_traceback(lines: list[str]) -> list[str]:
+    """The lines after `in user code:` and the frames below it: each is a line with the file, and one with the source."""
+    if lines[:1] != ["in user code:"]:
+        return lines
+    first = 1
+    while lines[first : first + 1] and lines[first].startswith('File "'):
+        first += 2
+    return lines[first:] or lines
 
 
 def without_our_frames(trace: TracebackType | None) -> TracebackType | None:

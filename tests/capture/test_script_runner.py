@@ -31,6 +31,16 @@ Input 'y' of 'Mul' Op has type float32 that does not match type bfloat16 of argu
 Arguments received by Scale.call():
   • args=('<KerasTensor shape=(2, 2), dtype=bfloat16>',)"""
 
+AUTOGRAPH = """in user code:
+
+    File "/home/me/train.py", line 12, in step  *
+        loss = model(values)
+    File "/home/me/model.py", line 3, in call
+        return values @ weights
+
+    ValueError: Dimensions must be equal, but are 4 and 5.
+"""
+
 
 @pytest.mark.parametrize(
     ("error", "line"),
@@ -42,6 +52,8 @@ Arguments received by Scale.call():
             "TypeError: Exception encountered when calling Scale.call(). Could not infer the dtype of 'scale'. Error encountered: "
             "Input 'y' of 'Mul' Op has type float32 that does not match type bfloat16 of argument 'x'.",
         ),
+        (ValueError(AUTOGRAPH), "ValueError: Dimensions must be equal, but are 4 and 5."),
+        (ValueError("in user code:"), "ValueError: in user code:"),
         (SyntaxError("invalid syntax", ("train.py", 3, 1, "x =")), "SyntaxError: invalid syntax (train.py, line 3)"),
         (KeyError("image"), "KeyError: 'image'"),
         (AssertionError(), "AssertionError"),
