@@ -40,7 +40,7 @@ EXAMPLES = {
     "full-precision": "full_precision",
     "no-xla": "no_xla",
 }
-"""Rule -> its example whose change can be written. (On a CPU, `no-xla` is silent.)"""
+"""Rule -> its example whose change can be written."""
 FOLDER = Path(__file__).parents[1] / "examples"
 PROVED, CRASHED, BROKEN, NOT_FASTER = "proved", "crashed", "broken", "not faster"
 NOT_MEASURED, NOT_WRITTEN, NOT_TRIED, SILENT = "not measured", "not written", "not tried", "no advice"
@@ -69,6 +69,8 @@ class Row:
     speedup: Interval | None = None
     loss: float | None = None
     """Largest relative deviation of the mean loss of the first batches; None if it is unknown."""
+    between: float | None = None
+    """The same deviation between unchanged runs; None if it is unknown."""
     why: str = ""
     is_above_the_fold: bool = False
     """Whether it is among the findings."""
@@ -203,7 +205,8 @@ def row_of(script: str, rule: str, report: Mapping[str, Any]) -> Row:
             outcome = PROVED
         elif fix["verdict"] == "broken":
             outcome, why = CRASHED if rejected.startswith(_FAILS) else BROKEN, rejected.removeprefix(_FAILS)
-        return Row(script, rule, outcome, speedup, None if loss is None else loss["relative"], why, is_above)
+        deviations = (None, None) if loss is None else (loss["relative"], loss["between_runs"])
+        return Row(script, rule, outcome, speedup, *deviations, why, is_above)
     if rejected:
         return Row(script, rule, NOT_TRIED, why=rejected, is_above_the_fold=is_above)
     hint = next((hint for hint in report["hints"] if hint["rule"] == rule), None)
@@ -215,7 +218,7 @@ def row_of(script: str, rule: str, report: Mapping[str, Any]) -> Row:
 def table(rows: Sequence[Row]) -> list[str]:
     """One line per script and rule."""
     head = [
-        "| script | rule | outcome | speedup of a step | deviation of the loss | reason |",
+        "| script | rule | outcome | speedup of a step | deviation of the loss (between unchanged runs) | reason |",
         "|---|---|---|---|---|---|",
     ]
     return [*head, *(f"| {' | '.join(cells(row))} |" for row in rows)]
@@ -225,6 +228,8 @@ def cells(row: Row) -> tuple[str, ...]:
     """The cells of one line."""
     speed = "-" if row.speedup is None else format_range(row.speedup.value, row.speedup.low, row.speedup.high)
     loss = "-" if row.loss is None else format_share(row.loss)
+    if row.between is not None:
+        loss += f" ({format_share(row.between)})"
     return row.script, row.rule, row.outcome, speed, loss, row.why.replace("|", "\\|") or "-"
 
 

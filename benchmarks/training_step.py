@@ -76,7 +76,7 @@ CASES = (
     Case(
         "no_xla",
         ("tf.function(train_step)", "tf.function(train_step, jit_compile=True)"),
-        (64, 64),
+        (32, 32),
         20,
         820,
         "`jit_compile=True`",

@@ -84,8 +84,7 @@ def optimizer(size: int) -> Step:
 
 def dense(size: int) -> Step:
     """Forward and backward pass through 10 square dense layers, with 16 rows."""
-    width = max(4, round((size // 16) ** 1.0)) if size >= 64 else 4
-    width = min(width, 512)
+    width = min(size // 16, 512)
     values = tf.random.normal((16, width))
     weights = [tf.Variable(tf.random.normal((width, width), stddev=width**-0.5)) for _ in range(10)]
 
@@ -163,7 +162,7 @@ def turn(function: Step) -> float:
     return (time.perf_counter() - began) / calls
 
 
-def number_of_ops(function: Any) -> int:  # noqa: ANN401
+def number_of_ops(function: Any) -> int:
     """The ops that a call executes."""
     graph = function.get_concrete_function().graph
     return sum(

@@ -102,7 +102,7 @@ def exception_line(error: BaseException) -> str:
     while kept < len(lines) and lines[kept - 1].endswith(":"):
         kept += 1
     line = " ".join(lines[:kept])
-    return (line if line.startswith(name) else f"{name}: {line}")[:500] if line else name
+    return (line if line.startswith(f"{name}:") else f"{name}: {line}")[:500] if line else name
 
 
 def _without_traceback(lines: list[str]) -> list[str]:

@@ -23,7 +23,7 @@ from advisor.capture.instrument.consumer_hooks import Consumption
 from advisor.capture.instrument.consumers import Consumers
 from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.import_hooks import AfterImport
-from advisor.capture.instrument.iterator_teardown import release_before_exit
+from advisor.capture.instrument.iterator_teardown import IteratorRelease
 from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.queued_steps import queueing_library
 from advisor.capture.instrument.recorder import MAX_CALLS, Recorder
@@ -37,9 +37,10 @@ from advisor.capture.stop_script import StopScript, end_at_the_latest
 from advisor.capture.window.alone_reading import read_alone
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.profiler import Profiler
-from advisor.capture.window.python_sampler import sampler_for
+from advisor.capture.window.python_sampler import calls_python, sampler_for
 from advisor.capture.window.schedule import Limits
 from advisor.capture.window.watchdog import Watchdog
+from advisor.host.calibration.window import PYTHON_RELEASE_S, RELEASE_S
 from advisor.host.disk_speed import disk_read_bytes_per_s
 from advisor.host.machine import describe_host
 from advisor.host.other_runs import other_runs
@@ -72,6 +73,7 @@ class Session:
         self._cwd = str(Path.cwd())
         self._pid = os.getpid()
         self._was_stopped = False
+        self._release: IteratorRelease | None = None
         self._is_profiled = request.is_profiled and request.ceiling_for is None
         self._consumers = Consumers()
         self._recorder = Recorder(SiteFinder(), self._warn)
@@ -161,7 +163,10 @@ class Session:
         if self._was_stopped and os.getpid() == self._pid:
             end_at_the_latest()
             here = threading.get_ident()
-            release_before_exit(consumer.iterator for consumer in self._consumers.all() if consumer.thread_id == here)
+            iterators = (consumer.iterator for consumer in self._consumers.all() if consumer.thread_id == here)
+            patience = PYTHON_RELEASE_S if calls_python(self._recorder.calls()) else RELEASE_S
+            if self._release is not None:
+                self._release.release(iterators, patience.value)
 
     def _on_tensorflow(self, tensorflow: ModuleType) -> None:
         if self._redirection is not None:
@@ -177,6 +182,7 @@ class Session:
                 self._monitor.profiler.yield_to_script(self._monitor.script_profiles)
             watchdog = self._monitor.script_end.watchdog = Watchdog(self._monitor.poll, self._end_process)
             watchdog.start()
+            self._release = IteratorRelease()
             if self._live is not None:
                 self._live.start()
         except Exception as error:

@@ -49,8 +49,8 @@ AUTOGRAPH = """in user code:
         (ValueError(KERAS), "ValueError: Exception encountered when calling Embedding.call(). Invalid dtype: str"),
         (
             TypeError(SCALE),
-            "TypeError: Exception encountered when calling Scale.call(). Could not infer the dtype of 'scale'. Error encountered: "
-            "Input 'y' of 'Mul' Op has type float32 that does not match type bfloat16 of argument 'x'.",
+            "TypeError: Exception encountered when calling Scale.call(). Could not infer the dtype of 'scale'. "
+            "Error encountered: Input 'y' of 'Mul' Op has type float32 that does not match type bfloat16 of argument 'x'.",
         ),
         (ValueError(AUTOGRAPH), "ValueError: Dimensions must be equal, but are 4 and 5."),
         (ValueError("in user code:"), "ValueError: in user code:"),

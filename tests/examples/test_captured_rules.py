@@ -23,12 +23,12 @@ pytestmark = [pytest.mark.tensorflow, pytest.mark.long]
 WINDOW = ("--steps", "40", "--warmup", "20", "--seconds", "3")
 WHOLE_EPOCHS = {"epoch_pauses", "late_shuffle", "python_lock", "step_outliers"}
 """Examples whose problem shows only over some epochs, or in one step of many: the window is that of `advisor analyze` itself."""
-ON_A_GPU = {"data_layout", "launch_bound", "no_xla", "odd_dimensions", "offload", "transfer_bound"}
+ON_A_GPU = {"data_layout", "launch_bound", "odd_dimensions", "offload", "transfer_bound"}
 """Examples that have their problem only where there is a GPU."""
 WITH_BFLOAT16 = {"full_precision"}
 """Examples that have their problem only where the processor multiplies bfloat16 numbers."""
 ON_ANOTHER_LINE = {
-    "autoshard_data", "eager_step", "epoch_pauses", "full_precision", "retracing", "retracing_shapes",
+    "autoshard_data", "eager_step", "epoch_pauses", "full_precision", "no_xla", "retracing", "retracing_shapes",
     "short_steps", "small_batch", "step_outliers",
 }  # fmt: skip
 """What these find stands where the training takes its elements, or behind the marked line, which is the one to change."""

@@ -1,6 +1,7 @@
-"""Measures how long TensorFlow takes to destroy an iterator; a training loop waits for this at the end of each epoch.
+"""Measures how long TensorFlow takes to destroy an iterator, and destroys those that are left at the end of a stopped script.
 
-In: an iterator and a callback.  Out: one call of it with the duration, when the iterator has been destroyed.
+In: an iterator and a callback.  Out: one call of it with the duration, when the iterator has been destroyed. A training loop
+waits for this at the end of each epoch.
 
 The Python iterator holds the C++ iterator in an attribute. When the Python object is destroyed, CPython first calls the
 callbacks of weak references, then deletes the attributes in the order in which they were set. So the callback of a weak
@@ -11,6 +12,7 @@ iterator is not changed.
 from __future__ import annotations
 
 import gc
+import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable
@@ -45,16 +47,38 @@ def watch_release(iterator: Any, on_released: Callable[[int, int], None]) -> Non
     iterator.__dict__[_ATTRIBUTE] = _Release(iterator, on_released)
 
 
-def release_before_exit(references: Iterable[weakref.ref[Any] | None]) -> None:
-    """Destroy iterators of a script that was stopped, while Python functions of their pipelines can still return.
+class IteratorRelease:
+    """Destroys the iterators of a script that was stopped, in a thread of its own, before the interpreter ends.
 
     Once the interpreter ends, a thread of TensorFlow can no longer enter Python. The destructor of an iterator waits for the
-    calls under way, so with a `numpy_function` or a generator it would wait for ever (seen with TensorFlow 2.21).
-
-    Args:
-        references: Iterators that the calling thread has read. Those that nothing refers to any more are destroyed, too.
+    calls under way, so with a `numpy_function` or a generator it would wait for ever (seen with TensorFlow 2.21). It first
+    cancels the work of its pipeline, and then also waits for the thread of AUTOTUNE, which may miss this and sleep for up to a
+    minute (docs/measuring.md). That thread calls no Python, so the interpreter need not wait for it.
     """
-    for iterator in [reference() for reference in references if reference is not None]:
-        if iterator is not None:
-            iterator.__dict__.pop(_RESOURCE, None)
-    gc.collect()
+
+    def __init__(self) -> None:
+        """Start the thread, which waits: at exit, Python 3.12 and later start none."""
+        self._begin, self._is_done = threading.Event(), threading.Event()
+        self._iterators: list[Any] = []
+        threading.Thread(target=self._run, name="advisor-iterator-release", daemon=True).start()
+
+    def release(self, references: Iterable[weakref.ref[Any] | None], patience_s: float) -> None:
+        """Destroy the iterators, and those that nothing refers to any more.
+
+        Args:
+            references: Iterators that the calling thread has read.
+            patience_s: Time after which the call returns although iterators are still being destroyed.
+        """
+        self._iterators += [reference() for reference in references if reference is not None]
+        self._begin.set()
+        self._is_done.wait(patience_s)
+
+    def _run(self) -> None:
+        self._begin.wait()
+        while self._iterators:
+            iterator = self._iterators.pop()
+            if iterator is not None:
+                iterator.__dict__.pop(_RESOURCE, None)
+            del iterator
+        gc.collect()
+        self._is_done.set()

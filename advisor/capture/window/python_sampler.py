@@ -251,8 +251,12 @@ def _faster_switches() -> Iterator[None]:
 
 def sampler_for(calls: Iterable[Call], finder: SiteFinder) -> PythonSampler | None:
     """Return a sampler if one of the calls runs Python functions; otherwise None, so that other programs pay nothing."""
-    has_python = any(call.function is not None and call.function.python_functions for call in calls)
-    return PythonSampler(finder) if has_python else None
+    return PythonSampler(finder) if calls_python(calls) else None
+
+
+def calls_python(calls: Iterable[Call]) -> bool:
+    """Return whether one of the calls runs Python functions."""
+    return any(call.function is not None and call.function.python_functions for call in calls)
 
 
 UNKNOWN = "?"
@@ -328,4 +332,4 @@ def _package(callee: str, scope: dict[str, object]) -> str:
     return "" if package in ("builtins", "__main__") else package
 
 
-__all__ = ["MAX_SAMPLED_LINES", "PythonSampler", "sampler_for"]
+__all__ = ["MAX_SAMPLED_LINES", "PythonSampler", "calls_python", "sampler_for"]

@@ -202,6 +202,10 @@ LOOP_GRACE_FACTOR = Constant(1.5, "factor")
 """A call is given so many times the length of the longest call before."""
 STOP_GRACE_S = Constant(60.0, "s")
 """Time for the script's `finally` blocks and exit handlers."""
+RELEASE_S = Constant(1.0, "s", "Destroying an iterator takes milliseconds, unless AUTOTUNE's thread sleeps.")
+"""Time for destroying the iterators of a stopped script ..."""
+PYTHON_RELEASE_S = Constant(10.0, "s", "Chosen: most calls of a Python function are shorter.")
+"""... whose pipelines call Python: the interpreter cannot end before these calls have."""
 
 # -- Probe of the GIL
 
@@ -252,7 +256,7 @@ SAMPLE_PAUSE_S = Constant(
 """Mean time between two looks at the threads."""
 SAMPLE_MAX_PAUSE_S = Constant(0.05, "s", "20 samples per second still name a line that takes most of the time.")
 SAMPLE_CPU_SHARE = Constant(0.01, "share", "The pause grows until the looks take less of one core.")
-SAMPLE_SERIES_LOOKS = Constant(20, "looks", "Some more than `SAMPLE_LATE_SHARE` needs; they take 0.2 s.")
+SAMPLE_SERIES_LOOKS = Constant(10, "looks", "The fewest in which one late look is no more than `SAMPLE_LATE_SHARE`.")
 """After so many looks it is decided whether they were late."""
 SAMPLE_LATE_S = Constant(0.001, "s", "Twice `SAMPLE_SWITCH_S`; a thread that waits for nothing is woken within 0.2 ms.")
 """A look that begins so much later than intended had to wait for the lock, or for a core."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
+import weakref
 
 from advisor.capture.instrument.consumers import MAX_RELEASES, ConsumerSteps
-from advisor.capture.instrument.iterator_teardown import watch_release
+from advisor.capture.instrument.iterator_teardown import IteratorRelease, watch_release
 
 SLOW_S = 0.05
 
@@ -71,3 +73,40 @@ def test_values_over_the_limit_do_not_change_stored_ones():
         consumer.released(step * 10 + 9, 1)
     assert len(consumer.releases) == MAX_RELEASES
     assert consumer.releases[-1] == (MAX_RELEASES * 10 - 1, 2)
+
+
+class Blocked:
+    """Something that cannot go before it is told to."""
+
+    def __init__(self):
+        self.may_go, self.is_gone = threading.Event(), threading.Event()
+
+    def __del__(self):
+        self.may_go.wait()
+        self.is_gone.set()
+
+
+class OwnedIterator:
+    """An iterator with TensorFlow's private attribute."""
+
+    def __init__(self, resource):
+        self._iterator_resource = resource
+
+
+def test_iterators_are_destroyed_and_waited_for():
+    iterators = [OwnedIterator(Resource()) for _ in range(3)]
+    before = time.monotonic()
+    IteratorRelease().release([weakref.ref(iterator) for iterator in iterators], patience_s=30.0)
+    assert 3 * SLOW_S <= time.monotonic() - before < 30.0
+    assert not any(vars(iterator) for iterator in iterators)
+
+
+def test_the_interpreter_ends_although_an_iterator_is_still_being_destroyed():
+    blocked = Blocked()
+    may_go, is_gone = blocked.may_go, blocked.is_gone
+    iterator = OwnedIterator(blocked)
+    del blocked
+    IteratorRelease().release([weakref.ref(iterator), None], patience_s=0.1)
+    assert not vars(iterator) and not is_gone.is_set()
+    may_go.set()
+    assert is_gone.wait(10.0)
