@@ -7,8 +7,8 @@ A thread wakes up at random instants and looks at the stacks of the others. A st
 
 The sampler can look only while it holds the GIL. It gets the GIL at once if the sampled thread is in compiled code that released
 it, but up to `sys.getswitchinterval()` (5 ms) late if a thread computes in Python. By then that thread may have reached a line
-that releases the GIL, which would be blamed for the lines before. If its looks are late, the sampler therefore looks in short
-series for which it shortens the interval; between them it rests, because threads that contend for the GIL then run slower.
+that releases the GIL, which would be blamed for the lines before. Therefore the interval is shortened while the sampler looks.
+Threads that contend for the GIL then run slower: if looks are late even so, the sampler rests between short series of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from types import CodeType, FrameType, ModuleType
@@ -32,7 +32,6 @@ from types import CodeType, FrameType, ModuleType
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.op_lines import code_line
 from advisor.host.calibration.window import (
-    SAMPLE_BURST_LOOKS,
     SAMPLE_BURST_PAUSE_S,
     SAMPLE_CPU_SHARE,
     SAMPLE_LATE_S,
@@ -116,7 +115,7 @@ class PythonSampler:
         """Start sampling.
 
         Args:
-            may_switch_faster: Shorten the switch interval if looks are late, unless the program set one itself.
+            may_switch_faster: Shorten the switch interval, unless the program set one itself.
         """
         self._may_switch_faster = may_switch_faster and sys.getswitchinterval() == _DEFAULT_SWITCH_S
         self._start_ns = time.monotonic_ns()
@@ -130,24 +129,21 @@ class PythonSampler:
         return PythonSamples(duration_ns, self._ticks, self._lines())
 
     def _run(self) -> None:
-        pause_s = SAMPLE_PAUSE_S.value
-        while not self._stop.is_set():
-            series = self._series(SAMPLE_SERIES_LOOKS.value, pause_s)
-            if self._may_switch_faster and series.is_late:
-                break  # these looks are biased
-            self._keep(series)
-            pause_s = min(SAMPLE_MAX_PAUSE_S.value, max(SAMPLE_PAUSE_S.value, series.look_s / SAMPLE_CPU_SHARE.value))
-        rest_s = SAMPLE_REST_S.value / 2  # so that a short stretch has some series
+        pause_s, rest_s = SAMPLE_PAUSE_S.value, 0.0
         while not self._stop.wait(rest_s * random.uniform(0.5, 1.5)):
-            with _faster_switches():
-                series = self._series(SAMPLE_BURST_LOOKS.value, SAMPLE_BURST_PAUSE_S.value)
-            self._keep(series)
-            rest_s = max(SAMPLE_REST_S.value, series.ticks * series.look_s / SAMPLE_CPU_SHARE.value)
+            with _faster_switches() if self._may_switch_faster else nullcontext():
+                series = self._series(pause_s)
+            self._counts.update(series.counts)
+            self._ticks += series.ticks
+            self.cpu_ns += series.cpu_ns
+            least_s = SAMPLE_BURST_PAUSE_S.value if series.is_late else SAMPLE_PAUSE_S.value
+            pause_s = min(SAMPLE_MAX_PAUSE_S.value, max(least_s, series.look_s / SAMPLE_CPU_SHARE.value))
+            rest_s = SAMPLE_REST_S.value if series.is_late else 0.0
 
-    def _series(self, looks: int, pause_s: float) -> _Series:
+    def _series(self, pause_s: float) -> _Series:
         """Look at the threads several times, with random pauses of `pause_s` on average before each look."""
         series = _Series()
-        for _ in range(looks):
+        for _ in range(SAMPLE_SERIES_LOOKS.value):
             wanted_s = pause_s * random.uniform(0.5, 1.5)
             began_ns = time.monotonic_ns()
             if self._stop.wait(wanted_s):
@@ -157,12 +153,7 @@ class PythonSampler:
             self._look(series.counts)
             series.cpu_ns += time.thread_time_ns() - before_ns
             series.ticks += 1
-        self.cpu_ns += series.cpu_ns
         return series
-
-    def _keep(self, series: _Series) -> None:
-        self._counts.update(series.counts)
-        self._ticks += series.ticks
 
     def _look(self, counts: Counter[_Key]) -> None:
         own = threading.get_ident()

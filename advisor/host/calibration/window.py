@@ -256,29 +256,31 @@ SAMPLE_PAUSE_S = Constant(
 """Mean time between two looks at the threads."""
 SAMPLE_MAX_PAUSE_S = Constant(0.05, "s", "20 samples per second still name a line that takes most of the time.")
 SAMPLE_CPU_SHARE = Constant(0.01, "share", "The pause grows until the looks take less of one core.")
-SAMPLE_SERIES_LOOKS = Constant(10, "looks", "The fewest in which one late look is no more than `SAMPLE_LATE_SHARE`.")
-"""After so many looks it is decided whether they were late."""
-SAMPLE_LATE_S = Constant(0.001, "s", "Twice `SAMPLE_SWITCH_S`; a thread that waits for nothing is woken within 0.2 ms.")
-"""A look that begins so much later than intended had to wait for the lock, or for a core."""
-SAMPLE_LATE_SHARE = Constant(
-    0.1, "share", "Chosen: fewer late looks move the samples of a line by less than their error."
+SAMPLE_SERIES_LOOKS = Constant(
+    4, "looks", "Chosen: more in a row see the same call of a function that takes some time."
 )
-"""If a larger share of the looks is late, threads that compute in Python hold the lock, and the sampler looks in bursts."""
+"""Looks in a row, for which the switch interval is shortened."""
 SAMPLE_SWITCH_S = Constant(
     0.0005,
     "s",
     "Ten times shorter than usual. Short functions in four threads took 1.19 times as long with it (docs/inside-functions.md).",
     TWO_CORES,
 )
-"""Switch interval of Python during a burst."""
-SAMPLE_BURST_LOOKS = Constant(4, "looks", "Chosen: more in a row see the same call of a function that takes some time.")
-"""Looks of a burst ..."""
-SAMPLE_BURST_PAUSE_S = Constant(0.005, "s", "A burst takes 20 ms, a tenth of the time, so that it costs a tenth.")
-"""... with this mean pause before each ..."""
-SAMPLE_REST_S = Constant(
-    0.2, "s", "18 looks per second, in which a line with half of the time has 50 % plus or minus 12 % after 4 s."
+"""Switch interval of Python during a series."""
+SAMPLE_LATE_S = Constant(
+    0.0004, "s", "Less than `SAMPLE_SWITCH_S`; a thread that waits for nothing is woken within 0.2 ms."
 )
-"""... and this mean time between two bursts."""
+"""A look that begins so much later than intended had to wait for the lock, or for a core."""
+SAMPLE_LATE_SHARE = Constant(0.25, "share", "Chosen: with fewer, the lock is free for most of the time.")
+"""If a larger share of a series is late, threads that compute in Python hold the lock. Then the sampler rests ..."""
+SAMPLE_REST_S = Constant(
+    0.25,
+    "s",
+    "15 looks per second cost 1 to 2 %, and after 4 s, a line with half of the samples has 50 % plus or minus 13 %.",
+)
+"""... for this mean time, ..."""
+SAMPLE_BURST_PAUSE_S = Constant(0.005, "s", "A series takes 20 ms, less than a twentieth of the time.")
+"""... and the mean pause before each look of the next series is this."""
 
 # -- The calibration of a machine
 

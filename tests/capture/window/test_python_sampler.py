@@ -24,7 +24,7 @@ _DATA = _VALUES.tobytes()[:200_000]
 def sample(function: Callable[[], object], entry: str = "calls_functions.py") -> PythonSamples:
     sampler = PythonSampler(SiteFinder(), entry)
     sampler.start(may_switch_faster=True)
-    call_for(1.5, function)
+    call_for(2.5, function)
     return sampler.stop()
 
 
