@@ -8,7 +8,8 @@ A thread wakes up at random instants and looks at the stacks of the others. A st
 The sampler can look only while it holds the GIL. It gets the GIL at once if the sampled thread is in compiled code that released
 it, but up to `sys.getswitchinterval()` (5 ms) late if a thread computes in Python. By then that thread may have reached a line
 that releases the GIL, which would be blamed for the lines before. Therefore the interval is shortened while the sampler looks.
-Threads that contend for the GIL then run slower: if looks are late even so, the sampler rests between short series of them.
+Threads that contend for the GIL then run slower: if the first looks are late even so, the sampler rests between short series
+of them from then on, and what it saw before does not count.
 """
 
 from __future__ import annotations
@@ -36,7 +37,9 @@ from advisor.host.calibration.window import (
     SAMPLE_CPU_SHARE,
     SAMPLE_LATE_S,
     SAMPLE_LATE_SHARE,
+    SAMPLE_LEAST_LOOKS,
     SAMPLE_MAX_PAUSE_S,
+    SAMPLE_MOST_LOOKS,
     SAMPLE_PAUSE_S,
     SAMPLE_REST_S,
     SAMPLE_SERIES_LOOKS,
@@ -80,6 +83,12 @@ class _Series:
     late: int = 0
     """Looks that waited for the GIL, or for a core."""
     cpu_ns: int = 0
+
+    def __iadd__(self, other: _Series) -> _Series:
+        """Add what other looks have seen, without changing either, so that another thread can read both."""
+        return _Series(
+            self.counts + other.counts, self.ticks + other.ticks, self.late + other.late, self.cpu_ns + other.cpu_ns
+        )
 
     @property
     def is_late(self) -> bool:
@@ -129,30 +138,38 @@ class PythonSampler:
         return PythonSamples(duration_ns, self._ticks, self._lines())
 
     def _run(self) -> None:
-        pause_s, rest_s = SAMPLE_PAUSE_S.value, 0.0
+        pause_s = SAMPLE_PAUSE_S.value
+        seen = _Series()
+        while not self._stop.is_set():
+            seen += self._series(pause_s)
+            self._keep(seen)
+            if SAMPLE_LEAST_LOOKS.value <= seen.ticks <= SAMPLE_MOST_LOOKS.value and seen.is_late:
+                break
+            pause_s = min(SAMPLE_MAX_PAUSE_S.value, max(SAMPLE_PAUSE_S.value, seen.look_s / SAMPLE_CPU_SHARE.value))
+        seen = _Series()  # looks at another rate would give the lines of that time another weight
+        rest_s = SAMPLE_REST_S.value / 2
         while not self._stop.wait(rest_s * random.uniform(0.5, 1.5)):
-            with _faster_switches() if self._may_switch_faster else nullcontext():
-                series = self._series(pause_s)
-            self._counts.update(series.counts)
-            self._ticks += series.ticks
-            self.cpu_ns += series.cpu_ns
-            least_s = SAMPLE_BURST_PAUSE_S.value if series.is_late else SAMPLE_PAUSE_S.value
-            pause_s = min(SAMPLE_MAX_PAUSE_S.value, max(least_s, series.look_s / SAMPLE_CPU_SHARE.value))
-            rest_s = SAMPLE_REST_S.value if series.is_late else 0.0
+            seen += self._series(SAMPLE_BURST_PAUSE_S.value)
+            self._keep(seen)
+            rest_s = SAMPLE_REST_S.value
+
+    def _keep(self, seen: _Series) -> None:
+        self._counts, self._ticks, self.cpu_ns = seen.counts, seen.ticks, seen.cpu_ns
 
     def _series(self, pause_s: float) -> _Series:
         """Look at the threads several times, with random pauses of `pause_s` on average before each look."""
         series = _Series()
-        for _ in range(SAMPLE_SERIES_LOOKS.value):
-            wanted_s = pause_s * random.uniform(0.5, 1.5)
-            began_ns = time.monotonic_ns()
-            if self._stop.wait(wanted_s):
-                break
-            series.late += time.monotonic_ns() - began_ns > (wanted_s + SAMPLE_LATE_S.value) * 1e9
-            before_ns = time.thread_time_ns()
-            self._look(series.counts)
-            series.cpu_ns += time.thread_time_ns() - before_ns
-            series.ticks += 1
+        with _faster_switches() if self._may_switch_faster else nullcontext():
+            for _ in range(SAMPLE_SERIES_LOOKS.value):
+                wanted_s = pause_s * random.uniform(0.5, 1.5)
+                began_ns = time.monotonic_ns()
+                if self._stop.wait(wanted_s):
+                    break
+                series.late += time.monotonic_ns() - began_ns > (wanted_s + SAMPLE_LATE_S.value) * 1e9
+                before_ns = time.thread_time_ns()
+                self._look(series.counts)
+                series.cpu_ns += time.thread_time_ns() - before_ns
+                series.ticks += 1
         return series
 
     def _look(self, counts: Counter[_Key]) -> None:
@@ -202,7 +219,7 @@ class PythonSampler:
     def _lines(self) -> tuple[SampledLine, ...]:
         """Return the lines with their samples, most frequent first."""
         groups: dict[tuple[CodeType, CodeType, int, int], Counter[tuple[bool, str, str]]] = {}
-        for (outer, inner, line, via, *what), count in self._counts.copy().items():
+        for (outer, inner, line, via, *what), count in self._counts.items():
             groups.setdefault((outer, inner, line, via), Counter())[tuple(what)] += count  # type: ignore[index]
         sampled = []
         for (outer, inner, line, via), kinds in groups.items():

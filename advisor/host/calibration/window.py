@@ -272,7 +272,11 @@ SAMPLE_LATE_S = Constant(
 )
 """A look that begins so much later than intended had to wait for the lock, or for a core."""
 SAMPLE_LATE_SHARE = Constant(0.25, "share", "Chosen: with fewer, the lock is free for most of the time.")
-"""If a larger share of a series is late, threads that compute in Python hold the lock. Then the sampler rests ..."""
+"""If a larger share of the first looks is late, threads that compute in Python hold the lock ..."""
+SAMPLE_LEAST_LOOKS = Constant(20, "looks", "Chosen: they take 0.2 s.")
+"""... which is decided after at least so many looks ..."""
+SAMPLE_MOST_LOOKS = Constant(100, "looks", "They take a second; looks before the decision do not count.")
+"""... and at most so many. Then the sampler rests ..."""
 SAMPLE_REST_S = Constant(
     0.25,
     "s",
