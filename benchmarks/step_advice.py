@@ -205,8 +205,8 @@ def row_of(script: str, rule: str, report: Mapping[str, Any]) -> Row:
             outcome = PROVED
         elif fix["verdict"] == "broken":
             outcome, why = CRASHED if rejected.startswith(_FAILS) else BROKEN, rejected.removeprefix(_FAILS)
-        deviations = (None, None) if loss is None else (loss["relative"], loss["between_runs"])
-        return Row(script, rule, outcome, speedup, *deviations, why, is_above)
+        apart, between = (None, None) if loss is None else (loss["relative"], loss["between_runs"])
+        return Row(script, rule, outcome, speedup, apart, between, why, is_above)
     if rejected:
         return Row(script, rule, NOT_TRIED, why=rejected, is_above_the_fold=is_above)
     hint = next((hint for hint in report["hints"] if hint["rule"] == rule), None)

@@ -179,7 +179,7 @@ def table(rows: list[Row]) -> list[str]:
 def line(row: Row) -> str:
     """The cells of a row."""
     gain = median_interval(row.speedups)
-    speedup = format_range(gain.value, gain.low, gain.high)
+    speedup = "-" if gain is None else format_range(gain.value, gain.low, gain.high)
     return f"{row.name} | {row.size:,} | {row.ops} | {format_ns(row.op_ns)} | {speedup}"
 
 
