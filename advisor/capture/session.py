@@ -164,9 +164,9 @@ class Session:
             end_at_the_latest()
             here = threading.get_ident()
             iterators = (consumer.iterator for consumer in self._consumers.all() if consumer.thread_id == here)
-            patience = PYTHON_RELEASE_S if calls_python(self._recorder.calls()) else RELEASE_S
+            patience_s = PYTHON_RELEASE_S.value if calls_python(self._recorder.calls()) else RELEASE_S.value
             if self._release is not None:
-                self._release.release(iterators, patience.value)
+                self._release.release(iterators, patience_s)
 
     def _on_tensorflow(self, tensorflow: ModuleType) -> None:
         if self._redirection is not None:
