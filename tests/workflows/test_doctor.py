@@ -157,7 +157,7 @@ def test_doctor_for_real(tmp_path):
     assert lines["TensorFlow"].startswith("2.") and lines["its profiler"] == "works"
     calibration = page["calibration"]
     assert calibration["measured_on"]
-    stored = list((tmp_path / "cache").rglob("*.json"))
+    stored = list((tmp_path / "cache" / "tfdata-advisor").rglob("*.json"))
     if calibration["is_busy"]:  # other processes used the cores: nothing is kept
         assert stored == []
         assert lines["costs"].startswith("not measured: Other processes used")
