@@ -278,7 +278,9 @@ SAMPLE_LEAST_LOOKS = Constant(20, "looks", "Chosen: they take 0.2 s.")
 SAMPLE_MOST_LOOKS = Constant(100, "looks", "They take a second; looks before the decision do not count.")
 """... and at most so many. Then the sampler rests ..."""
 SAMPLE_REST_S = Constant(
-    0.1, "s", "33 looks per second: with 9, six functions of a script had too few samples after 6 s to tell their first lines."
+    0.1,
+    "s",
+    "33 looks per second: with 9, six functions of a script had too few samples after 6 s to tell their first lines.",
 )
 """... for this mean time, ..."""
 SAMPLE_BURST_PAUSE_S = Constant(0.005, "s", "A series takes 20 ms, a sixth of the time.")
