@@ -7,9 +7,7 @@ A thread wakes up at random instants and looks at the stacks of the others. A st
 
 The sampler can look only while it holds the GIL. It gets the GIL at once if the sampled thread is in compiled code that released
 it, but up to `sys.getswitchinterval()` (5 ms) late if a thread computes in Python. By then that thread may have reached a line
-that releases the GIL, which would be blamed for the lines before. Therefore the interval is shortened while the sampler looks.
-Threads that contend for the GIL then run slower: if the first looks are late even so, the sampler rests between short series
-of them from then on, and what it saw before does not count.
+that releases the GIL, which would be blamed for the lines before. Therefore the interval is shortened while the sampler runs.
 """
 
 from __future__ import annotations
@@ -24,25 +22,17 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import PurePath
 from types import CodeType, FrameType, ModuleType
 
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.op_lines import code_line
 from advisor.host.calibration.window import (
-    SAMPLE_BURST_PAUSE_S,
     SAMPLE_CPU_SHARE,
-    SAMPLE_LATE_S,
-    SAMPLE_LATE_SHARE,
-    SAMPLE_LEAST_LOOKS,
     SAMPLE_MAX_PAUSE_S,
-    SAMPLE_MOST_LOOKS,
     SAMPLE_PAUSE_S,
-    SAMPLE_REST_S,
-    SAMPLE_SERIES_LOOKS,
     SAMPLE_SWITCH_S,
 )
 from advisor.model.calls import Call, Site
@@ -74,32 +64,6 @@ _Key = tuple[CodeType, CodeType, int, int, bool, str, str]
 """Function called by TensorFlow, function of the line, line, line that led there, is native, library, callee."""
 
 
-@dataclass(slots=True)
-class _Series:
-    """What some looks have seen."""
-
-    counts: Counter[_Key] = field(default_factory=Counter)
-    ticks: int = 0
-    late: int = 0
-    """Looks that waited for the GIL, or for a core."""
-    cpu_ns: int = 0
-
-    def __iadd__(self, other: _Series) -> _Series:
-        """Add what other looks have seen, without changing either, so that another thread can read both."""
-        return _Series(
-            self.counts + other.counts, self.ticks + other.ticks, self.late + other.late, self.cpu_ns + other.cpu_ns
-        )
-
-    @property
-    def is_late(self) -> bool:
-        return self.late > SAMPLE_LATE_SHARE.value * self.ticks
-
-    @property
-    def look_s(self) -> float:
-        """CPU time of a look."""
-        return self.cpu_ns / 1e9 / max(1, self.ticks)
-
-
 class PythonSampler:
     """A thread that samples until it is stopped.
 
@@ -117,7 +81,7 @@ class PythonSampler:
         """CPU time that the looks have taken."""
         self._start_ns = 0
         self._stop = threading.Event()
-        self._may_switch_faster = False
+        self._switch_s: float | None = None
         self._thread = threading.Thread(target=self._run, name="advisor-python-sampler", daemon=True)
 
     def start(self, may_switch_faster: bool) -> None:
@@ -126,60 +90,40 @@ class PythonSampler:
         Args:
             may_switch_faster: Shorten the switch interval, unless the program set one itself.
         """
-        self._may_switch_faster = may_switch_faster and sys.getswitchinterval() == _DEFAULT_SWITCH_S
+        if may_switch_faster and sys.getswitchinterval() == _DEFAULT_SWITCH_S:
+            sys.setswitchinterval(SAMPLE_SWITCH_S.value)
+            self._switch_s = sys.getswitchinterval()
         self._start_ns = time.monotonic_ns()
         self._thread.start()
 
     def stop(self) -> PythonSamples:
         """Stop sampling and return what was seen."""
         self._stop.set()
+        if self._switch_s is not None and sys.getswitchinterval() == self._switch_s:
+            sys.setswitchinterval(_DEFAULT_SWITCH_S)
         duration_ns = time.monotonic_ns() - self._start_ns
         self._thread.join(1.0)
         return PythonSamples(duration_ns, self._ticks, self._lines())
 
     def _run(self) -> None:
         pause_s = SAMPLE_PAUSE_S.value
-        seen = _Series()
-        while not self._stop.is_set():
-            seen += self._series(pause_s)
-            self._keep(seen)
-            if SAMPLE_LEAST_LOOKS.value <= seen.ticks <= SAMPLE_MOST_LOOKS.value and seen.is_late:
-                break
-            pause_s = min(SAMPLE_MAX_PAUSE_S.value, max(SAMPLE_PAUSE_S.value, seen.look_s / SAMPLE_CPU_SHARE.value))
-        seen = _Series()  # looks at another rate would give the lines of that time another weight
-        rest_s = SAMPLE_REST_S.value / 2
-        while not self._stop.wait(rest_s * random.uniform(0.5, 1.5)):
-            seen += self._series(SAMPLE_BURST_PAUSE_S.value)
-            self._keep(seen)
-            rest_s = SAMPLE_REST_S.value
+        while not self._stop.wait(pause_s * random.uniform(0.5, 1.5)):
+            before_ns = time.thread_time_ns()
+            self._look()
+            cost_ns = time.thread_time_ns() - before_ns
+            self.cpu_ns += cost_ns
+            cost_s = cost_ns / 1e9
+            pause_s = min(SAMPLE_MAX_PAUSE_S.value, max(SAMPLE_PAUSE_S.value, cost_s / SAMPLE_CPU_SHARE.value))
 
-    def _keep(self, seen: _Series) -> None:
-        self._counts, self._ticks, self.cpu_ns = seen.counts, seen.ticks, seen.cpu_ns
-
-    def _series(self, pause_s: float) -> _Series:
-        """Look at the threads several times, with random pauses of `pause_s` on average before each look."""
-        series = _Series()
-        with _faster_switches() if self._may_switch_faster else nullcontext():
-            for _ in range(SAMPLE_SERIES_LOOKS.value):
-                wanted_s = pause_s * random.uniform(0.5, 1.5)
-                began_ns = time.monotonic_ns()
-                if self._stop.wait(wanted_s):
-                    break
-                series.late += time.monotonic_ns() - began_ns > (wanted_s + SAMPLE_LATE_S.value) * 1e9
-                before_ns = time.thread_time_ns()
-                self._look(series.counts)
-                series.cpu_ns += time.thread_time_ns() - before_ns
-                series.ticks += 1
-        return series
-
-    def _look(self, counts: Counter[_Key]) -> None:
+    def _look(self) -> None:
+        self._ticks += 1
         own = threading.get_ident()
         for thread_id, frame in sys._current_frames().items():
-            if thread_id != own and (key := self._key(frame)) is not None:
-                counts[key] += 1
+            if thread_id != own:
+                self._note(frame)
 
-    def _key(self, top: FrameType) -> _Key | None:
-        """What the stack of one thread counts for; None unless it is inside a Python function of a pipeline."""
+    def _note(self, top: FrameType) -> None:
+        """Count the stack of one thread, if it is inside a Python function of a pipeline."""
         stack: list[FrameType] = []
         frame: FrameType | None = top
         while frame is not None and len(stack) < _MAX_FRAMES:
@@ -188,10 +132,10 @@ class PythonSampler:
             stack.append(frame)
             frame = frame.f_back
         else:
-            return None
+            return
         mine = [frame for frame in stack if self._finder.is_user_file(frame.f_code.co_filename)]
         if not mine:  # TensorFlow converts arguments and results
-            return None
+            return
         inner, outer = mine[0], mine[-1]
         named = next((frame for frame in mine if frame.f_code.co_name not in _COMPREHENSIONS), inner)
         spot = self._spot(inner.f_code, inner.f_lasti)
@@ -199,7 +143,7 @@ class PythonSampler:
         is_native = library != "" and self._spot(top.f_code, top.f_lasti).is_working
         via = 0 if named is outer else outer.f_lineno or 0
         callee = spot.callee if spot.is_working else ""
-        return outer.f_code, named.f_code, spot.line, via, is_native, library, callee
+        self._counts[outer.f_code, named.f_code, spot.line, via, is_native, library, callee] += 1
 
     def _library(self, top: FrameType, inner: FrameType, spot: _Spot) -> str:
         """Return the package whose code runs; empty: the user's own, `builtins`, or none that is known."""
@@ -219,7 +163,7 @@ class PythonSampler:
     def _lines(self) -> tuple[SampledLine, ...]:
         """Return the lines with their samples, most frequent first."""
         groups: dict[tuple[CodeType, CodeType, int, int], Counter[tuple[bool, str, str]]] = {}
-        for (outer, inner, line, via, *what), count in self._counts.items():
+        for (outer, inner, line, via, *what), count in self._counts.copy().items():
             groups.setdefault((outer, inner, line, via), Counter())[tuple(what)] += count  # type: ignore[index]
         sampled = []
         for (outer, inner, line, via), kinds in groups.items():
@@ -240,21 +184,6 @@ class PythonSampler:
             )
         sampled.sort(key=lambda line: (-line.samples, line.at.file, line.at.line))
         return tuple(sampled[:MAX_SAMPLED_LINES])
-
-
-@contextmanager
-def _faster_switches() -> Iterator[None]:
-    """Shorten the switch interval, unless the program has set one meanwhile, and put it back unless the program has."""
-    if sys.getswitchinterval() != _DEFAULT_SWITCH_S:
-        yield
-        return
-    sys.setswitchinterval(SAMPLE_SWITCH_S.value)
-    short_s = sys.getswitchinterval()
-    try:
-        yield
-    finally:
-        if sys.getswitchinterval() == short_s:
-            sys.setswitchinterval(_DEFAULT_SWITCH_S)
 
 
 def sampler_for(calls: Iterable[Call], finder: SiteFinder) -> PythonSampler | None:

@@ -256,35 +256,13 @@ SAMPLE_PAUSE_S = Constant(
 """Mean time between two looks at the threads."""
 SAMPLE_MAX_PAUSE_S = Constant(0.05, "s", "20 samples per second still name a line that takes most of the time.")
 SAMPLE_CPU_SHARE = Constant(0.01, "share", "The pause grows until the looks take less of one core.")
-SAMPLE_SERIES_LOOKS = Constant(
-    4, "looks", "Chosen: more in a row see the same call of a function that takes some time."
-)
-"""Looks in a row, for which the switch interval is shortened."""
 SAMPLE_SWITCH_S = Constant(
     0.0005,
     "s",
-    "Ten times shorter than usual. Short functions in four threads took 1.19 times as long with it (docs/inside-functions.md).",
+    "Ten times shorter than usual: three threads that compute in Python were not measurably slower.",
     TWO_CORES,
 )
-"""Switch interval of Python during a series."""
-SAMPLE_LATE_S = Constant(
-    0.0004, "s", "Less than `SAMPLE_SWITCH_S`; a thread that waits for nothing is woken within 0.2 ms."
-)
-"""A look that begins so much later than intended had to wait for the lock, or for a core."""
-SAMPLE_LATE_SHARE = Constant(0.25, "share", "Chosen: with fewer, the lock is free for most of the time.")
-"""If a larger share of the first looks is late, threads that compute in Python hold the lock ..."""
-SAMPLE_LEAST_LOOKS = Constant(20, "looks", "Chosen: they take 0.2 s.")
-"""... which is decided after at least so many looks ..."""
-SAMPLE_MOST_LOOKS = Constant(100, "looks", "They take a second; looks before the decision do not count.")
-"""... and at most so many. Then the sampler rests ..."""
-SAMPLE_REST_S = Constant(
-    0.1,
-    "s",
-    "33 looks per second: with 9, six functions of a script had too few samples after 6 s to tell their first lines.",
-)
-"""... for this mean time, ..."""
-SAMPLE_BURST_PAUSE_S = Constant(0.005, "s", "A series takes 20 ms, a sixth of the time.")
-"""... and the mean pause before each look of the next series is this."""
+"""Switch interval of Python while the sampler runs."""
 
 # -- The calibration of a machine
 
