@@ -31,7 +31,7 @@ import tensorflow as tf
 TURN_S = 0.3
 """Length of a turn. Long in comparison with the time slices of the scheduler."""
 SIZES = (64, 512, 4_096, 32_768)
-"""Numbers of a tensor."""
+"""Numbers of a tensor of the step, without weights."""
 
 Step = Callable[[], Any]
 
@@ -84,7 +84,7 @@ def optimizer(size: int) -> Step:
 
 def dense(size: int) -> Step:
     """Forward and backward pass through 10 square dense layers, with 16 rows."""
-    width = min(size // 16, 512)
+    width = size // 16
     values = tf.random.normal((16, width))
     weights = [tf.Variable(tf.random.normal((width, width), stddev=width**-0.5)) for _ in range(10)]
 
@@ -103,7 +103,7 @@ def dense(size: int) -> Step:
 
 def recurrent(size: int) -> Step:
     """Forward and backward pass through 12 steps of a gated recurrent cell, with 8 rows."""
-    width = min(max(4, size // 8), 256)
+    width = size // 8
     values = [tf.random.normal((8, width)) for _ in range(12)]
     weights = [tf.Variable(tf.random.normal((width, width), stddev=width**-0.5)) for _ in range(4)]
 
@@ -121,7 +121,13 @@ def recurrent(size: int) -> Step:
     return step
 
 
-STEPS = {"element-wise": element_wise, "optimizer": optimizer, "dense": dense, "recurrent": recurrent}
+STEPS = {
+    "element-wise": (element_wise, SIZES),
+    "optimizer": (optimizer, SIZES),
+    "dense": (dense, SIZES),
+    "recurrent": (recurrent, SIZES[:-1]),
+}
+"""The largest recurrent cell would have weights of 256 MiB."""
 
 
 def main() -> None:
@@ -141,8 +147,8 @@ def main() -> None:
 
 def measured(pairs: int) -> Iterator[Row]:
     """Yield the rows as they are measured."""
-    for name, make in STEPS.items():
-        for size in SIZES:
+    for name, (make, sizes) in STEPS.items():
+        for size in sizes:
             step = make(size)
             without, compiled = tf.function(step), tf.function(step, jit_compile=True)
             for function in (without, compiled, without, compiled):

@@ -75,10 +75,9 @@ class IteratorRelease:
 
     def _run(self) -> None:
         self._begin.wait()
-        while self._iterators:
-            iterator = self._iterators.pop()
-            if iterator is not None:
-                iterator.__dict__.pop(_RESOURCE, None)
-            del iterator
-        gc.collect()
-        self._is_done.set()
+        try:
+            while self._iterators:
+                getattr(self._iterators.pop(), "__dict__", {}).pop(_RESOURCE, None)
+            gc.collect()
+        finally:
+            self._is_done.set()
