@@ -67,8 +67,8 @@ class NoXla(Rule):
     side took 59 us per kernel; a much shorter kernel finishes before the next one is launched."""
     max_op_us: float = 1.0
     """CPU only: self time in microseconds up to which an op is considered short, averaged over the ops of its type. With
-    tensors of 64 numbers, an op took 0.1 to 0.8 us and XLA gained 1.3x to 2.1x; with 512 numbers it took up to 1.5 us, and XLA
-    gained 0.87x to 1.11x (two cores, docs/benchmarks.md)."""
+    tensors of 64 numbers, an op took 0.1 to 0.8 us and XLA gained 1.3x to 2.4x; with 512 numbers it took up to 1.5 us, and XLA
+    gained 0.88x to 1.05x (two cores, docs/benchmarks.md)."""
     min_op_share: float = 0.5
     """CPU only: share of the step time in short ops."""
 
