@@ -101,6 +101,19 @@ def test_iterators_are_destroyed_and_waited_for():
     assert not any(vars(iterator) for iterator in iterators)
 
 
+class SlottedIterator:
+    """As the iterators of `as_numpy_iterator`, which have no attributes of their own."""
+
+    __slots__ = ("__weakref__",)
+
+
+def test_an_iterator_without_attributes_does_not_keep_the_others():
+    slotted, iterator = SlottedIterator(), OwnedIterator(object())
+    before = time.monotonic()
+    IteratorRelease().release([weakref.ref(iterator), weakref.ref(slotted)], patience_s=30.0)
+    assert not vars(iterator) and time.monotonic() - before < 30.0
+
+
 def test_the_interpreter_ends_although_an_iterator_is_still_being_destroyed():
     blocked = Blocked()
     may_go, is_gone = blocked.may_go, blocked.is_gone
