@@ -102,7 +102,7 @@ def test_iterators_are_destroyed_and_waited_for():
 
 
 class SlottedIterator:
-    """As the iterators of `as_numpy_iterator`, which have no attributes of their own."""
+    """An iterator without `__dict__`."""
 
     __slots__ = ("__weakref__",)
 
