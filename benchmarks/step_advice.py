@@ -48,7 +48,7 @@ TRIED = (PROVED, CRASHED, BROKEN, NOT_FASTER)
 OUTCOMES = {
     PROVED: "faster with the whole script",
     CRASHED: "the script fails with the change",
-    BROKEN: "the change alters the data, or the loss is no longer finite",
+    BROKEN: "the change alters the data, or moves the loss by more than rounding does",
     NOT_FASTER: "same or slower with the whole script",
     NOT_MEASURED: "written, but not measured within the budget",
     NOT_WRITTEN: "a hint whose change is left to the user",

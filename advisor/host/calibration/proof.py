@@ -22,6 +22,13 @@ ROUNDING_OF_LOSSES = Constant(
     0.01, "share", "Chosen: float32 sums in another order move the mean loss of 64 batches by far less. Not measured."
 )
 """Losses of the same elements that differ by less are not reported."""
+LOSS_BEYOND_ROUNDING = Constant(
+    0.1,
+    "share",
+    "Of seven scripts with `mixed_bfloat16`, six had losses within 6.6 % of those of the unchanged script in the first 64 batches, "
+    "and one 48.7 % (docs/benchmarks.md, step advice).",
+)
+"""A change of the step whose losses deviate by more, beyond what unchanged runs differ by, is not one of arithmetic alone."""
 MIN_GAIN = Constant(0.05, "share", "As in the rules (`Rule.min_speedup`).")
 """Smallest gain worth a change."""
 EARLY_SAVING = Constant(

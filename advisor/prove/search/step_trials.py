@@ -3,8 +3,8 @@
 In: findings, and the alternating runs of the script without and with one of them.  Out: `Attempt`s for the loop's result, and the
 report in which a hint has become a finding, or a rejected change with the reason.
 
-A change of the step has to leave the data alone, which is checked on the recorded calls of the runs, and it may move the loss,
-which is reported.
+A change of the step has to leave the data alone, which is checked on the recorded calls of the runs. It may move the loss a little,
+which is reported, but not by more than other arithmetic explains.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from advisor.host.calibration.proof import LOSS_BEYOND_ROUNDING
 from advisor.model.edits import SetBatchSize
 from advisor.model.finding import Finding, Rejected
 from advisor.model.outcome import LossDeviation, Report
@@ -46,7 +47,7 @@ def attempt_of(attempt: Attempt, alone: EndToEnd) -> Attempt:
     has_other_batches = any(isinstance(edit, SetBatchSize) for edit in fix.step_edits)
     deviation = None if has_other_batches else loss_deviation(alone.before, alone.after)
     verdict, notes = alone.verdict, [alone.note]
-    problem = _problem(alone, has_other_batches)
+    problem = _problem(alone, has_other_batches) or _other_loss(deviation)
     if problem:
         verdict, notes = BROKEN, [problem]
     elif verdict != BROKEN:
@@ -117,6 +118,16 @@ def _problem(alone: EndToEnd, has_other_batches: bool) -> str:
         is_new = all(math.isfinite(loss) for run in alone.before for _, loss in run.losses)
         return "With the change, the loss is not a finite number." if is_new else ""
     return ""
+
+
+def _other_loss(deviation: LossDeviation | None) -> str:
+    """Say that the change moves the loss by more than other arithmetic explains, as a sentence; empty if it does not.
+
+    The medians of both sides are compared, so that a script whose unchanged runs differ widely may differ as widely with the change.
+    """
+    if deviation is None or deviation.relative - (deviation.between_runs or 0.0) <= LOSS_BEYOND_ROUNDING.value:
+        return ""
+    return f"{deviation.sentence.rstrip('.')}, which is more than other arithmetic explains."
 
 
 def _loss_sentence(deviation: LossDeviation | None, has_other_batches: bool) -> str:

@@ -92,6 +92,19 @@ def test_a_loss_that_is_no_number_any_more_is_no_gain():
     assert attempt.trial.note == "With the change, the loss is not a finite number."
 
 
+def test_a_loss_that_moves_further_than_rounding_does_is_no_gain():
+    attempt = judged(runs(FASTER, *[replace(RUN, losses=((1, 2.0), (2, 1.5), (4, 1.2)))] * 3))
+    assert (attempt.trial.verdict, attempt.is_kept, attempt.trial.speedup) == (BROKEN, False, None)
+    assert "differs by up to 20 %; runs of the unchanged script differ by up to 0 %, which is more" in attempt.trial.note
+    assert judged(runs(FASTER, *[replace(RUN, losses=((1, 2.0), (2, 1.5), (4, 1.08)))] * 3)).is_kept
+
+
+def test_a_loss_may_move_as_far_as_between_runs_of_the_unchanged_script():
+    before = tuple(replace(RUN, losses=((4, value),)) for value in (1.0, 1.2, 0.9))
+    after = (replace(RUN, losses=((4, 1.25),)),) * 3
+    assert judged(EndToEnd(FASTER, Interval(1.5, 1.4, 1.6), before, after)).is_kept
+
+
 def test_what_a_function_returns_need_not_be_the_loss_that_was_differentiated_without_it():
     other = replace(RUN, losses=((1, 2.0), (2, math.nan)), loss_source="returned")
     attempt = judged(runs(FASTER, *[other] * 3))
