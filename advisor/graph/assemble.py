@@ -12,6 +12,7 @@ import numpy as np
 
 from advisor.graph.attribution import Blame, attribute
 from advisor.graph.critical_path import critical_path, find_bottleneck
+from advisor.graph.element_sizes import with_inferred_sizes
 from advisor.graph.line_costs import lines_of
 from advisor.graph.models import Models, executed_call
 from advisor.graph.node_calls import already_done, calls_of, is_injected
@@ -116,7 +117,7 @@ def _pipeline(context: Context, root: Node, number: int) -> Pipeline:
         blame = attribute(context.timeline, forest, root.index, intervals, parallelism)
     ids = {node.index: f"p{number}.{place}" for place, node in enumerate(nodes)}
     models = Models(forest, root, context.recording, context.calls)
-    iterators = [_iterator(context, node, ids, blame, models) for node in nodes]
+    iterators = with_inferred_sizes(_iterator(context, node, ids, blame, models) for node in nodes)
     classic = {
         ids[index]: value
         for index, value in context.timeline.slowest_call(root.index).items()

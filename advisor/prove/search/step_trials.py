@@ -3,8 +3,8 @@
 In: findings, and the alternating runs of the script without and with one of them.  Out: `Attempt`s for the loop's result, and the
 report in which a hint has become a finding, or a rejected change with the reason.
 
-A change of the step has to leave the data alone, which is checked on the recorded calls of the runs. It may move the loss a little,
-which is reported, but not by more than other arithmetic explains.
+A change of the step has to leave the data alone, which is checked on the recorded calls of the runs. It may move the loss a
+little, which is reported, but not by more than other arithmetic explains.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def _problem(alone: EndToEnd, has_other_batches: bool) -> str:
 def _other_loss(deviation: LossDeviation | None) -> str:
     """Say that the change moves the loss by more than other arithmetic explains, as a sentence; empty if it does not.
 
-    The medians of both sides are compared, so that a script whose unchanged runs differ widely may differ as widely with the change.
+    A script whose unchanged runs differ widely may differ as widely with the change, since medians of the runs are compared.
     """
     if deviation is None or deviation.relative - (deviation.between_runs or 0.0) <= LOSS_BEYOND_ROUNDING.value:
         return ""
