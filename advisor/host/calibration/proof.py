@@ -25,8 +25,8 @@ ROUNDING_OF_LOSSES = Constant(
 LOSS_BEYOND_ROUNDING = Constant(
     0.1,
     "share",
-    "Of seven scripts with `mixed_bfloat16`, six had losses within 6.6 % of those of the unchanged script in the first 64 batches, "
-    "and one 48.7 % (docs/benchmarks.md, step advice).",
+    "Of seven scripts with `mixed_bfloat16`, six had losses within 6.6 % of those of the unchanged script in the first 64 "
+    "batches, and one 48.7 % (docs/benchmarks.md, step advice).",
 )
 """A change of the step whose losses deviate by more, beyond what unchanged runs differ by, is not one of arithmetic alone."""
 MIN_GAIN = Constant(0.05, "share", "As in the rules (`Rule.min_speedup`).")
