@@ -151,6 +151,9 @@ class FunctionFacts:
     keeps_padding: bool | None = None
     """Whether an element-wise function makes the default padding (0, False, the empty string) of the default padding in every
     dimension of unknown size, so that padding its results is the same as applying it to padded elements; None if not checked."""
+    varying_parameters: tuple[str, ...] = ()
+    """Types of the ops of which an input depends on the element or on a random number, although `tf.vectorized_map` requires it
+    to be the same for all elements of a batch: a random `delta` of `AdjustHue`."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ the last word: it raises an error while tracing if a use of an op cannot be conv
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from advisor.model.catalog import TABLE_SIZE_OPS
 
 VECTORIZABLE_OPS = frozenset({
@@ -53,3 +55,29 @@ converter, and take batches as they are."""
 
 BRANCHING_OPS = frozenset({"Case", "If", "StatelessCase", "StatelessIf", "StatelessWhile", "While"})
 """Those of `VECTORIZABLE_OPS` that compute one thing for some elements of a batch and another for the rest."""
+
+_ALL, _FROM_SECOND, _FROM_THIRD = slice(None), slice(1, None), slice(2, None)
+_FIRST, _SECOND, _THIRD, _LAST = slice(0, 1), slice(1, 2), slice(2, 3), slice(-1, None)
+INVARIANT_INPUTS: Mapping[str, slice] = {
+    **dict.fromkeys((*DRAWING_OPS, *LOOP_INVARIANT_OPS), _ALL),
+    **dict.fromkeys(("Fill", "Split"), _FIRST),
+    **dict.fromkeys(("AdjustContrastv2", "AdjustHue", "AdjustSaturation"), _SECOND),
+    **dict.fromkeys(
+        ("BroadcastTo", "ExpandDims", "Pad", "PadV2", "Reshape", "ReverseV2", "Tile", "Transpose"), _SECOND
+    ),
+    **dict.fromkeys(
+        ("All", "Any", "ArgMax", "ArgMin", "Cumprod", "Cumsum", "Max", "Mean", "Min", "Prod", "Sum"), _SECOND
+    ),
+    **dict.fromkeys(("IRFFT", "IRFFT2D", "IRFFT3D", "RFFT", "RFFT2D", "RFFT3D"), _SECOND),
+    **dict.fromkeys(("GatherV2", "Roll", "Slice"), _THIRD),
+    **dict.fromkeys(("BatchToSpaceND", "ClipByValue", "DecodeCSV", "MatrixBandPart", "OneHot"), _FROM_SECOND),
+    **dict.fromkeys(("ParseSingleExample", "SpaceToBatchND", "SplitV", "StridedSlice"), _FROM_SECOND),
+    "ParseExampleV2": _FROM_THIRD,
+    **dict.fromkeys(("UnsortedSegmentMax", "UnsortedSegmentMin", "UnsortedSegmentProd", "UnsortedSegmentSum"), _THIRD),
+    "ConcatV2": _LAST,
+}
+"""Op type -> inputs that must be the same for all elements of a batch: the converters read them with `unstacked_input`, and ops
+without one cannot be converted at all if an input differs."""
+
+SHAPE_OPS = frozenset({"OnesLike", "Rank", "Shape", "ShapeN", "Size", "ZerosLike"})
+"""Ops whose converters give results that are the same for all elements, because elements of a batch have equal shapes."""

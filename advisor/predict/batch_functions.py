@@ -265,9 +265,18 @@ def is_vectorizable(function: FunctionFacts) -> bool:
     """Whether every op of a function has a form for batches, and its results depend on its element and its own draws alone."""
     if function.python_ops or function.resources or function.captured or not function.is_traced:
         return False
+    if function.varying_parameters:
+        return False
     if function.stateful_ops is None or not (CHECKING_OPS | DRAWING_OPS).issuperset(function.stateful_ops):
         return False
     return bool(function.ops) and (VECTORIZABLE_OPS | LOOP_INVARIANT_OPS | DRAWING_OPS).issuperset(function.ops)
+
+
+def varying_parameter(function: FunctionFacts) -> str:
+    """Name the ops with a parameter that has to be the same for all elements of a batch and is not, as a clause; empty: none."""
+    if not function.varying_parameters:
+        return ""
+    return f"a parameter of {', '.join(function.varying_parameters)} differs between the elements of a batch"
 
 
 def vectorized_bytes(

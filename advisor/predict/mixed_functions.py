@@ -14,7 +14,7 @@ from advisor.model.finding import Fix
 from advisor.model.pipeline import Analysis
 from advisor.model.state import STATIC_TABLE
 from advisor.model.vectorizable_ops import CHECKING_OPS, DRAWING_OPS, READING_OPS
-from advisor.predict.batch_functions import has_branches, moves_after_batch, vectorized_safety
+from advisor.predict.batch_functions import has_branches, moves_after_batch, varying_parameter, vectorized_safety
 from advisor.predict.splits import text_of_file
 from advisor.predict.structure import linear_chain
 from advisor.splitting import CannotSplitError, batch_text
@@ -73,4 +73,4 @@ def _reason_against(function: FunctionFacts) -> str:
     is_constant = all(resource.kind == STATIC_TABLE for resource in function.resources)
     if not is_constant or (function.captured and not function.resources):
         return "it reads state outside its element"
-    return ""
+    return varying_parameter(function)

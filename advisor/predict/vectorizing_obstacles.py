@@ -9,7 +9,7 @@ from __future__ import annotations
 from advisor.model.calls import Call
 from advisor.model.pipeline import Analysis
 from advisor.model.vectorizable_ops import DRAWING_OPS, LOOP_INVARIANT_OPS, VECTORIZABLE_OPS
-from advisor.predict.batch_functions import is_vectorizable, padding_obstacle, vectorizing_fix
+from advisor.predict.batch_functions import is_vectorizable, padding_obstacle, varying_parameter, vectorizing_fix
 
 _SHOWN_OPS = 3
 """Maximum number of ops named."""
@@ -40,6 +40,8 @@ def vectorizing_obstacle(analysis: Analysis, call: Call, batched: Call) -> str |
     unknown = [op for op in function.ops if op not in VECTORIZABLE_OPS | LOOP_INVARIANT_OPS | DRAWING_OPS]
     if unknown:
         return f"{_listed(unknown)} {'has' if len(unknown) == 1 else 'have'} no form for batches that is known to be the same"
+    if function.varying_parameters:
+        return varying_parameter(function)
     padding = padding_obstacle(analysis, call, batched) if batched.method == "padded_batch" else None
     if padding is not None:
         return padding

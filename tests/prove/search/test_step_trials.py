@@ -95,7 +95,9 @@ def test_a_loss_that_is_no_number_any_more_is_no_gain():
 def test_a_loss_that_moves_further_than_rounding_does_is_no_gain():
     attempt = judged(runs(FASTER, *[replace(RUN, losses=((1, 2.0), (2, 1.5), (4, 1.2)))] * 3))
     assert (attempt.trial.verdict, attempt.is_kept, attempt.trial.speedup) == (BROKEN, False, None)
-    assert "differs by up to 20 %; runs of the unchanged script differ by up to 0 %, which is more" in attempt.trial.note
+    assert (
+        "differs by up to 20 %; runs of the unchanged script differ by up to 0 %, which is more" in attempt.trial.note
+    )
     assert judged(runs(FASTER, *[replace(RUN, losses=((1, 2.0), (2, 1.5), (4, 1.08)))] * 3)).is_kept
 
 
