@@ -147,7 +147,8 @@ class StateWatch:
 
     def _note_files(self, call_id: str, names: list[str]) -> None:
         places = sorted({len(names) * part // MAX_FILES for part in range(MAX_FILES)}) if names else []
-        paths = [os.path.realpath(names[place]) for place in places]
+        # strings with a zero byte are data, such as encoded images, and `realpath` refuses them
+        paths = [os.path.realpath(names[place]) for place in places if "\0" not in names[place]]
         paths = [path for path in dict.fromkeys(paths) if os.path.isfile(path)]  # noqa: PTH113
         if not paths:
             return

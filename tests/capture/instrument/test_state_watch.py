@@ -46,6 +46,12 @@ def test_a_file_that_is_rewritten_between_epochs_is_a_change(state, file):
     assert (seen.change.how, seen.change.epoch) == ("changed", 1)
 
 
+def test_strings_that_are_no_names_of_files_do_not_end_the_watch(state, file):
+    """`from_tensor_slices` may be given encoded images."""
+    state.note_call(FILES, None, ["\x89PNG\r\n\x00\x00", str(file), "x" * 10_000, ""])
+    assert [seen.name for seen in state.observed()] == [str(file)]
+
+
 def test_a_file_of_the_same_size_with_another_time_has_changed(state, file):
     state.note_call(FILES, None, [str(file)])
     state.epoch("c1")
