@@ -9,6 +9,7 @@ from enum import IntEnum
 
 import libcst as cst
 
+from advisor.model.catalog import EXPERIMENTAL_READERS, READERS, SOURCE_METHODS, TRANSFORMATIONS
 from advisor.rewrite.scopes import Binding, Scopes, Variable
 from advisor.rewrite.syntax import find_all
 
@@ -20,7 +21,7 @@ class Kind(IntEnum):
     """What is known of a value, the most first."""
 
     FIXED = 0
-    """A number, string, tensor, or a tuple of those: it cannot change in place."""
+    """A number, string, tensor, dataset, or a tuple of those: it cannot change in place."""
     PLAIN = 1
     """A list, dictionary, array or the like: it may change in place, and reading it runs no code of the script."""
     NAMESPACE = 2
@@ -50,6 +51,14 @@ EAGER_FUNCTIONS = frozenset({
     "reshape", "shape", "stack", "RaggedTensorSpec", "SparseTensorSpec", "TensorShape", "TensorSpec", "zeros",
 })  # fmt: skip
 """Functions of TensorFlow that give the same value for the same arguments, and do nothing else."""
+_DATASET_METHODS = frozenset(TRANSFORMATIONS) - {"apply"}
+"""Methods of a dataset that return another dataset; `apply` returns what its function returns."""
+_DATASET_FUNCTIONS = frozenset({
+    *(f"Dataset.{method}" for method in SOURCE_METHODS), *READERS, *EXPERIMENTAL_READERS, "Counter", "choose_from_datasets",
+    "from_list", "load", "make_batched_features_dataset", "make_csv_dataset", "sample_from_datasets",
+})  # fmt: skip
+"""Functions of `tf.data` and `tf.data.experimental` that return a dataset."""
+_TFDS_LOAD = "tensorflow_datasets.load"
 _NUMPY_NOT_PLAIN = frozenset({"default_rng", "memmap", "nditer", "vectorize", "frompyfunc", "load"})
 KEEPING_METHODS = frozenset({
     "as_posix", "astype", "copy", "count", "flatten", "format", "get", "index", "items", "join", "keys", "lower", "max", "mean",
@@ -152,14 +161,39 @@ class ValueKinds:
                 return self.of(variable, depth)
         path = self._scopes.path_of(function)
         if path is not None:
-            return kind_of_call(path)
+            return Kind.FIXED if path == _TFDS_LOAD and _names_a_split(node) else kind_of_call(path)
         if not isinstance(function, cst.Attribute):
             return Kind.UNKNOWN
         if function.attr.value == "parse_args":
             return Kind.NAMESPACE
+        if function.attr.value in _DATASET_METHODS and self.is_dataset(function.value, depth):
+            return Kind.FIXED
         if function.attr.value in KEEPING_METHODS:
             return max(Kind.PLAIN, self._plain(function.value, depth))
         return Kind.UNKNOWN
+
+    def is_dataset(self, node: cst.BaseExpression, depth: int = _DEPTH) -> bool:
+        """Return whether the text shows that an expression is a dataset.
+
+        Args:
+            node: The expression.
+            depth: Assignments that are still followed.
+        """
+        if depth <= 0:
+            return False
+        if isinstance(node, cst.Name):
+            bindings = self._scopes.variable(node).bindings
+            return bool(bindings) and all(
+                binding.value is not None and not binding.is_part and self.is_dataset(binding.value, depth - 1)
+                for binding in bindings
+            )
+        if not isinstance(node, cst.Call):
+            return False
+        path = self._scopes.path_of(node.func)
+        if path is not None:
+            return _makes_dataset(path) or (path == _TFDS_LOAD and _names_a_split(node))
+        is_method = isinstance(node.func, cst.Attribute) and node.func.attr.value in _DATASET_METHODS
+        return is_method and isinstance(node.func, cst.Attribute) and self.is_dataset(node.func.value, depth - 1)
 
     def _returned(self, function: cst.FunctionDef, depth: int) -> Kind:
         """The kind of what a function of the file returns."""
@@ -199,7 +233,7 @@ def kind_of_call(path: str) -> Kind:
     name = path.removeprefix("tensorflow.")
     if name in EAGER_FUNCTIONS or name.startswith(("random.stateless_", "random.normal", "random.uniform")):
         return Kind.FIXED
-    if path.startswith("math.") or path in _PURE_FUNCTIONS | _TEXT_FUNCTIONS:
+    if path.startswith("math.") or path in _PURE_FUNCTIONS | _TEXT_FUNCTIONS or _makes_dataset(path):
         return Kind.FIXED
     if path in _PLAIN_FUNCTIONS or path.endswith(".load_data"):
         return Kind.PLAIN
@@ -209,6 +243,20 @@ def kind_of_call(path: str) -> Kind:
         last = path.rpartition(".")[2]
         return Kind.PLAIN if last.islower() and last not in _NUMPY_NOT_PLAIN else Kind.UNKNOWN
     return Kind.UNKNOWN
+
+
+def _makes_dataset(path: str) -> bool:
+    """Whether a function, given its full name, returns a dataset: `tensorflow.data.Dataset.range`."""
+    if path.startswith(("tensorflow.keras.", "keras.")):
+        return path.endswith(("_dataset_from_directory", ".timeseries_dataset_from_array"))
+    name = path.removeprefix("tensorflow.data.").removeprefix("experimental.")
+    return name != path and name in _DATASET_FUNCTIONS
+
+
+def _names_a_split(call: cst.Call) -> bool:
+    """Whether a call of `tfds.load` names one split, so that it returns a dataset and not a dictionary of them."""
+    keywords = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
+    return isinstance(keywords.get("split"), cst.SimpleString)
 
 
 def is_pure_call(path: str) -> bool:

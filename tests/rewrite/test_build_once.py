@@ -142,6 +142,14 @@ FORMS = {
         'for _ in range(3):\n    ds = tf.data.TextLineDataset("""\n    a\n    """)\n    for batch in ds:\n        print(batch)\n',
         'ds = tf.data.TextLineDataset("""\n    a\n    """)\nfor _ in range(3):\n    for batch in ds:\n        print(batch)\n',
     ),
+    "a dataset made before the loop": (
+        "import tensorflow_datasets as tfds\nbase = tf.data.Dataset.range(9).shuffle(9)\nwords = base.map(str)\n"
+        "photos = tfds.load('flowers', split='train').take(3)\nbase.foo(words)\n\n"
+        "for _ in range(3):\n    ds = tf.data.Dataset.zip((words.batch(2), photos))\n    for batch in ds:\n        print(batch)\n",
+        "import tensorflow_datasets as tfds\nbase = tf.data.Dataset.range(9).shuffle(9)\nwords = base.map(str)\n"
+        "photos = tfds.load('flowers', split='train').take(3)\nbase.foo(words)\n\n"
+        "ds = tf.data.Dataset.zip((words.batch(2), photos))\nfor _ in range(3):\n    for batch in ds:\n        print(batch)\n",
+    ),
     "functions that only compute": (
         "import os\nROOT = 'data'\nARGS = parser.parse_args()\n\n\ndef scale(x):\n    parts = []\n    for i in range(2):\n"
         "        parts.append(tf.cast(x, tf.float32) / i)\n    return tf.stack(parts)\n\n\n"
@@ -186,6 +194,22 @@ REFUSED = {
     "an object of a class": (
         "class Level:\n    @property\n    def size(self):\n        return next(self.sizes)\n\n\nlevel = Level()\n" + LOOP
         + "    ds = tf.data.Dataset.range(level.size)\n" + READ, "does not show that level holds a plain value"),
+    "a dataset that is rebound": (
+        "base = tf.data.Dataset.range(9)\n" + LOOP + "    ds = base.batch(2)\n" + READ + "    base = ds\n",
+        "base is assigned in the loop"),
+    "a dataset that a function rebinds": (
+        "base = tf.data.Dataset.range(9)\n\n\ndef skip():\n    global base\n    base = base.skip(1)\n\n\n" + LOOP
+        + "    ds = base.batch(2)\n" + READ + "    skip()\n", "base is declared global"),
+    "what apply returns": (
+        "base = tf.data.Dataset.range(9).apply(change)\n" + LOOP + "    ds = base.batch(2)\n" + READ, "does not show that base holds"),
+    "all splits": (
+        "import tensorflow_datasets as tfds\nbase = tfds.load('flowers')\n" + LOOP + "    ds = base['train'].batch(2)\n" + READ,
+        "does not show that base holds"),
+    "options, which can be changed": (
+        "options = tf.data.Options()\n" + LOOP + "    ds = tf.data.Dataset.range(9).with_options(options)\n" + READ,
+        "does not show that options holds"),
+    "an object with the methods of a dataset": (
+        "base = Data().batch(3)\n" + LOOP + "    ds = tf.data.Dataset.from_tensor_slices(base.batch(2))\n" + READ, "does not show that base holds"),
     "an object that its function uses": (
         "level = Level()\n\n\ndef crop(x):\n    return x[: level.next()]\n\n\n" + LOOP
         + "    ds = tf.data.Dataset.range(3).map(crop)\n" + READ, "level.next is called"),
