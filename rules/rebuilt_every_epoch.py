@@ -12,6 +12,7 @@ from advisor.rule import (
     Analysis,
     BuildOnce,
     BuiltOnce,
+    CachePlace,
     Call,
     Evidence,
     Finding,
@@ -23,7 +24,13 @@ from advisor.rule import (
     Rejected,
     Remade,
     Rule,
+    Safety,
+    are_in_one_statement,
+    best_place,
     built_once,
+    cache_edits,
+    cache_places,
+    cache_safety,
     is_editable,
     is_repeated_downstream,
     label,
@@ -48,8 +55,9 @@ class RebuiltEveryEpoch(Rule):
     It moves what makes the dataset before the loop, so that every epoch iterates over the same one. A `shuffle` still draws
     a new order in each epoch, because `reshuffle_each_iteration` is the default, but other ones than before: with a seed each
     new dataset began with the same order. A script with a fixed seed is therefore changed only with `--allow rerandomized`. A
-    cache in memory keeps its elements from the first epoch on. The gain is between the epochs, so it is proved on the whole
-    script, over whole epochs.
+    cache in memory keeps its elements from the first epoch on. If there is none, one is added where `repeated-work` would
+    add it, provided that its elements are known to be the same in every epoch and to fit in memory. Part of the gain is
+    between the epochs, so it is proved on the whole script, over whole epochs.
 
     The text must show that every epoch makes the same dataset: assignments directly in the body of the loop, or an
     expression in the line that reads the dataset; functions of the same file, or of a module beside it, that do nothing
@@ -72,6 +80,8 @@ class RebuiltEveryEpoch(Rule):
     """Datasets made at the place. With two, the second may be for another purpose."""
     max_memory_share: float = 0.5
     """Share of the free memory that caches may take which are kept from then on, as in `repeated-work`."""
+    equal_gain: float = 0.9
+    """Places for a cache whose predicted speedup is at least this fraction of the best one's are considered equal, as there."""
     min_time_share: float = 0.05
     """Share of the time of an epoch in which the dataset is made again. Below that, the gain is less than a factor of 1.05."""
 
@@ -86,7 +96,9 @@ class RebuiltEveryEpoch(Rule):
         share = again.made_ns / now
         unread = [call for call in again.caches if not is_repeated_downstream(analysis, pipeline, call)]
         lost = self._lost(analysis, pipeline, unread)
-        if share < self.min_time_share and lost is None:
+        once = self._judged(analysis, pipeline, again)
+        added = None if again.caches or not again.is_equal else self._added(analysis, pipeline, again, once)
+        if share < self.min_time_share and lost is None and added is None:
             return
         ends = f"The dataset that ends with {label(again.calls[0])} at {place(again.calls[0])}"
         if not again.is_equal:
@@ -99,7 +111,8 @@ class RebuiltEveryEpoch(Rule):
             )
             return
         epoch_ns = again.epoch_ns
-        gains = (1.0, 1.0, 1.0) if lost is None else (lost.value, lost.low, lost.high)
+        kept = added.prediction if added is not None else lost
+        gains = (1.0, 1.0, 1.0) if kept is None else (kept.value, kept.low, kept.high)
         value, low, high = (max(1.0, now / (epoch_ns / gain + pause_ns)) for gain in gains)
         caches = " and ".join(place(call) for call in unread)
         empty = (
@@ -107,18 +120,24 @@ class RebuiltEveryEpoch(Rule):
             if caches
             else ""
         )
-        once = self._judged(analysis, pipeline, again)
         against = f" No change is proposed: {once.reason}." if once.reason else ""
         relying = f" It assumes that {', and that '.join(once.assumptions)}." if once.assumptions else ""
         takes = f"{format_ns(round(again.made_ns))}, {format_share(share)} of an epoch of {format_ns(round(now))}"
+        title, more = "Make the dataset once, before the loop", ""
+        if added is not None:
+            title += f", and cache it after {label(added.call)}"
+            more = (
+                f" A cache after {label(added.call)} at {place(added.call)} then keeps {format_bytes(added.bytes or 0)} from the "
+                f"first epoch on, and saves work that causes {format_share(added.saved_share)} of the wait for input."
+            )
         yield self.finding(
-            "Make the dataset once, before the loop",
+            title,
             f"{ends} was made {format_count(again.count)} times with equal arguments, once per epoch. Making it again takes "
-            f"{takes}.{empty}{against}{relying}",
+            f"{takes}.{empty}{more}{against}{relying}",
             call=again.calls[0],
             prediction=Prediction(value, low, high, first_pass=1.0),
-            memory_bytes=0 if once.reason else once.bytes,
-            fix=_fix(pipeline, again, once),
+            memory_bytes=0 if once.reason else added.bytes if added is not None else once.bytes,
+            fix=_fix(pipeline, again, once, added),
             code=_code(analysis, pipeline, again),
             evidence=(
                 Evidence("datasets_made", again.count),
@@ -139,6 +158,23 @@ class RebuiltEveryEpoch(Rule):
             )
         return once
 
+    def _added(self, analysis: Analysis, pipeline: Pipeline, again: Remade, once: BuiltOnce) -> CachePlace | None:
+        """The best cache that the dataset could have if it were made once; None if none is known to be the same and to fit."""
+        free = analysis.host.memory_free_bytes if analysis.host is not None else 0
+        ids = {call.id for call in again.calls}
+        places = [
+            candidate
+            for candidate in cache_places(analysis, pipeline, is_made_once=True)
+            if candidate.bytes is not None
+            and candidate.bytes <= self.max_memory_share * free
+            and not candidate.assumptions
+            and (candidate.movable or not candidate.obstacles)
+            and all(call.id in ids and is_editable(call) for call in (candidate.call, *candidate.movable))
+            and (not candidate.movable or are_in_one_statement(analysis, (candidate.call, *candidate.movable)))
+        ]
+        best = best_place(analysis, places, self.equal_gain) if not once.reason else None
+        return best if best is not None and best.prediction.value >= self.min_speedup else None
+
     def _lost(self, analysis: Analysis, pipeline: Pipeline, caches: Sequence[Call]) -> Prediction | None:
         """What these caches would save if they were kept; None if that is too little, or if there is none."""
         work: dict[str, float] = {}
@@ -155,13 +191,16 @@ def _mean_pause_ns(pipeline: Pipeline) -> float:
     return fmean(pauses) if pauses else 0.0
 
 
-def _fix(pipeline: Pipeline, again: Remade, once: BuiltOnce) -> Fix | None:
+def _fix(pipeline: Pipeline, again: Remade, once: BuiltOnce, added: CachePlace | None) -> Fix | None:
     """The fix; None if something is in the way, or if the dataset is not made in the user's own code."""
     reader = pipeline.consumer.site if pipeline.consumer is not None else None
     if once.reason or reader is None or not is_editable(again.calls[0]):
         return None
     is_known = once.bytes is not None and not once.assumptions
-    return Fix((BuildOnce(again.calls[0].id, reader),), once.safety, is_auto=is_known, assumptions=once.assumptions)
+    edits = (BuildOnce(again.calls[0].id, reader), *(cache_edits(added) if added is not None else ()))
+    levels = (once.safety, *((cache_safety(added),) if added is not None else ()))
+    safety = max(levels, key=list(Safety).index)
+    return Fix(edits, safety, is_auto=is_known, assumptions=once.assumptions)
 
 
 def _code(analysis: Analysis, pipeline: Pipeline, again: Remade) -> str:
@@ -186,6 +225,17 @@ EXAMPLES = (
     ),
     fires(pipeline(*_STAGES, consumer_ms=10, epochs=4, making_ms=400)),
     fires(pipeline(*_STAGES[:2], cache(), batch(32), consumer_ms=1, cores=2, epochs=4, making_ms=10)),
+    fires(
+        pipeline(
+            source("Range", elements=3_200),
+            map_("decode", ms=1, bytes=10_000),
+            batch(32),
+            consumer_ms=5,
+            cores=2,
+            epochs=4,
+            making_ms=10,
+        ),
+    ),
     silent(pipeline(*_STAGES, consumer_ms=10, epochs=4, making_ms=20), because="making it takes 2 % of an epoch"),
     silent(pipeline(*_STAGES, consumer_ms=10, epochs=2, making_ms=400), because="two datasets may have two purposes"),
     silent(pipeline(*_STAGES, consumer_ms=10, epochs=4), because="all epochs read one dataset"),
@@ -196,5 +246,29 @@ EXAMPLES = (
     silent(
         pipeline(*_STAGES[:2], cache(), batch(32), repeat(3), consumer_ms=1, cores=2, epochs=4, making_ms=2),
         because="the repeat inside each dataset reads the cache, and making one takes little",
+    ),
+    silent(
+        pipeline(
+            source("Range", elements=3_200),
+            map_("augment", ms=1, bytes=10_000, random=True),
+            batch(32),
+            consumer_ms=5,
+            cores=2,
+            epochs=4,
+            making_ms=10,
+        ),
+        because="a cache would freeze the augmentation, and making the dataset takes little",
+    ),
+    silent(
+        pipeline(
+            source("Range", elements=3_200),
+            map_("decode", ms=1, bytes=100 << 20),
+            batch(32),
+            consumer_ms=5,
+            cores=2,
+            epochs=4,
+            making_ms=10,
+        ),
+        because="the elements of an epoch do not fit in memory, and making the dataset takes little",
     ),
 )

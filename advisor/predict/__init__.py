@@ -16,7 +16,7 @@ from advisor.predict.batch_functions import (
     vectorizing_fix,
 )
 from advisor.predict.batched_calls import predict_batched
-from advisor.predict.built_once import BuiltOnce, built_once
+from advisor.predict.built_once import BuiltOnce, are_in_one_statement, built_once
 from advisor.predict.cache_break_even import BreakEven, find_break_even
 from advisor.predict.cache_choice import best_place, cache_edits, cache_safety, larger_place, smallest_place
 from advisor.predict.cache_size import cache_bytes, element_bytes, elements_per_epoch, steps_per_epoch
@@ -107,6 +107,7 @@ __all__ = [
     "ProductWork",
     "Remade",
     "Split",
+    "are_in_one_statement",
     "asynchronous",
     "batch_after",
     "batch_edit",

@@ -9,6 +9,7 @@ cache. What the script does while it makes the dataset is judged from its text (
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,7 @@ from advisor.predict.cache_size import cache_bytes
 from advisor.predict.determinism import ORDER, cache_assumptions, own_obstacles
 from advisor.predict.limit_names import call_and_line
 from advisor.predict.remade_calls import Remade
+from advisor.predict.splits import text_of_file
 
 _SHUFFLES = ("shuffle", "list_files")
 
@@ -60,6 +62,32 @@ def built_once(analysis: Analysis, pipeline: Pipeline, again: Remade) -> BuiltOn
         assumptions=tuple(assumptions),
         bytes=None if None in sizes else sum(size for size in sizes if size is not None),
     )
+
+
+def are_in_one_statement(analysis: Analysis, calls: Sequence[Call]) -> bool:
+    """Return whether the text of all calls is in the same statement of a file, so that they can be moved and reordered at once.
+
+    Args:
+        analysis: The analysis.
+        calls: Some calls.
+    """
+    text = text_of_file(analysis, calls[0]) if calls else None
+    try:
+        statements = [node for node in ast.walk(ast.parse(text or "")) if isinstance(node, ast.stmt)]
+    except (SyntaxError, ValueError):
+        return False
+    found = set[int | None]()
+    for call in calls:
+        around = [
+            number
+            for number, node in enumerate(statements)
+            if call.site is not None
+            and call.site.file == (calls[0].site.file if calls[0].site is not None else "")
+            and (node.lineno, node.col_offset) < (call.site.line, call.site.column)
+            and (call.site.end_line, call.site.end_column - 1) <= (node.end_lineno or 0, node.end_col_offset or 0)
+        ]
+        found.add(max(around, default=None))  # `ast.walk` goes from the outside in
+    return len(found) == 1 and None not in found
 
 
 def _reasons(analysis: Analysis, again: Remade) -> Iterator[str]:

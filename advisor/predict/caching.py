@@ -76,8 +76,14 @@ class CachePlace:
         return not any(obstacle.kind == CONTENT for obstacle in self.obstacles)
 
 
-def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
-    """Return every place between the sources and the consumer where a cache would save work."""
+def cache_places(analysis: Analysis, pipeline: Pipeline, is_made_once: bool = False) -> list[CachePlace]:
+    """Return every place between the sources and the consumer where a cache would save work.
+
+    Args:
+        analysis: The analysis.
+        pipeline: The executed pipeline.
+        is_made_once: Judge a dataset that the script makes again in every epoch as if it were made once.
+    """
     consumed = consumed_call(analysis, pipeline)
     if consumed is None or leaves_early(analysis, pipeline, consumed):
         return []
@@ -102,7 +108,7 @@ def cache_places(analysis: Analysis, pipeline: Pipeline) -> list[CachePlace]:
         is_repeated = any(
             other.method == "repeat" and other.arguments.get("count") != 1 for other in (*below, *repeats)
         )
-        is_lost = call.id in remade and not is_repeated
+        is_lost = call.id in remade and not is_repeated and not is_made_once
         if call.method in _POINTLESS or is_stored or is_endless or is_lost or is_cut(call, below):
             continue
         replaced = movable_cache(analysis, chain, call)

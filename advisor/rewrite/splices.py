@@ -23,7 +23,7 @@ class Splice(NamedTuple):
 class Cut(NamedTuple):
     """Move text: remove the characters from `start` to `end`, and insert those from `text_start` to `text_end` at `place`.
 
-    The inserted range lies within the removed one, follows the text `before`, and takes along the splices inside it.
+    The inserted range lies within the removed one, follows the text `before`, and takes along the changes inside it.
     """
 
     start: int
@@ -52,26 +52,33 @@ def apply_changes(text: str, changes: Sequence[Splice | Cut]) -> str:
         CannotRewriteError: Two changes overlap.
     """
     cuts = [change for change in changes if isinstance(change, Cut)]
-    inside: dict[Cut, list[Splice]] = {
-        cut: [
-            change
-            for change in changes
-            if isinstance(change, Splice) and cut.text_start < change.start and change.end < cut.text_end
-        ]
-        for cut in cuts
-    }
-    nested = {splice for splices in inside.values() for splice in splices}
+    inside = {cut: [change for change in changes if change != cut and _is_inside(change, cut)] for cut in cuts}
+    nested = {change for moved_along in inside.values() for change in moved_along}
     splices: list[Splice] = []
     for change in changes:
-        if isinstance(change, Splice):
-            splices += [change] if change not in nested else []
+        if change in nested:
             continue
-        moved = _apply(
-            text[change.text_start : change.text_end],
-            [Splice(s.start - change.text_start, s.end - change.text_start, s.text) for s in inside[change]],
+        if isinstance(change, Splice):
+            splices.append(change)
+            continue
+        moved = apply_changes(
+            text[change.text_start : change.text_end], [_shifted(inner, change.text_start) for inner in inside[change]]
         )
         splices += [Splice(change.start, change.end, ""), Splice(change.place, change.place, change.before + moved)]
     return _apply(text, splices)
+
+
+def _is_inside(change: Splice | Cut, cut: Cut) -> bool:
+    """Whether a change affects nothing but the text that the cut moves."""
+    places = (change.start, change.end) if isinstance(change, Splice) else (change.start, change.end, change.place)
+    return cut.text_start < min(places) and max(places) < cut.text_end
+
+
+def _shifted(change: Splice | Cut, by: int) -> Splice | Cut:
+    """The change for the text from position `by` on."""
+    if isinstance(change, Splice):
+        return Splice(change.start - by, change.end - by, change.text)
+    return Cut(*(position - by for position in change[:5]), before=change.before)
 
 
 def _apply(text: str, splices: Sequence[Splice]) -> str:

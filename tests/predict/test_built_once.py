@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from advisor.model.calls import Site
 from advisor.model.finding import Safety
-from advisor.predict import built_once, remade
+from advisor.predict import are_in_one_statement, built_once, remade
 from advisor.testing import batch, cache, map_, pipeline, shuffle, source, unknown_size
 
 ROWS = source("Range", elements=3_200, bytes=8)
@@ -89,3 +90,15 @@ def test_without_a_known_reader_nothing_moves():
     (pipe,) = made.pipelines
     made = replace(made, pipelines=(replace(pipe, consumer=replace(pipe.consumer, site=None)),))
     assert built_once(made, made.main, remade(made, made.main)).reason == "the line that reads it is unknown"
+
+
+def test_calls_in_one_statement():
+    text = "import x\nfor e in range(3):\n    ds = (\n        x.a()\n        .b()\n    )\n    ds = ds.c()\n"
+    made = pipeline(ROWS, DECODE, batch(32), consumer_ms=10).analysis
+    sites = [Site("t.py", 4, 11, 4, 14), Site("t.py", 5, 10, 5, 13), Site("t.py", 7, 13, 7, 16)]
+    a, b, c = (replace(call, site=site) for call, site in zip(made.calls, sites, strict=True))
+    made = replace(made, texts={"t.py": text})
+    assert are_in_one_statement(made, (a, b)) and are_in_one_statement(made, (c,))
+    assert not are_in_one_statement(made, (b, c))
+    assert not are_in_one_statement(made, (a, replace(b, site=None)))
+    assert not are_in_one_statement(replace(made, texts={"t.py": "for ("}), (a, b))

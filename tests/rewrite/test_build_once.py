@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from advisor.model import catalog
 from advisor.model.calls import Call, Site
-from advisor.model.edits import BuildOnce, InsertAfter, SetArgument
+from advisor.model.edits import BuildOnce, InsertAfter, MoveAfter, SetArgument
 from advisor.model.finding import Fix, Safety
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.source import rewritten
@@ -315,6 +315,19 @@ def test_other_changes_move_along():
     assert (
         once(text, None, SetArgument("c1", "num_parallel_calls", 2), InsertAfter("c2", "prefetch", (("", 1),))) == after
     )
+
+
+def test_a_cache_is_added_and_a_shuffle_moves_behind_it_while_the_statement_moves():
+    chain = "tf.data.Dataset.range(3).shuffle(3).map(lambda x: x).batch(2)"
+    text = HEAD + LOOP + f"    ds = {chain}\n" + READ
+    after = HEAD + "ds = tf.data.Dataset.range(3).map(lambda x: x).cache().shuffle(3).batch(2)\n" + LOOP + READ
+    assert once(text, None, MoveAfter("c1", "c2"), InsertAfter("c2", "cache")) == after
+
+
+def test_a_shuffle_does_not_move_between_statements_that_move():
+    text = HEAD + LOOP + "    ds = tf.data.Dataset.range(3).shuffle(3)\n    ds = ds.map(lambda x: x).batch(2)\n" + READ
+    with pytest.raises(CannotRewriteError):
+        once(text, None, MoveAfter("c1", "c2"), InsertAfter("c2", "cache"))
 
 
 def test_a_link_at_the_end_of_a_line_that_reads_is_refused():

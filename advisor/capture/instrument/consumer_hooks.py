@@ -23,6 +23,7 @@ from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.enclosing_loops import enclosing_loops
 from advisor.capture.instrument.function_steps import CONSUMER, FunctionSteps, StepFollower
+from advisor.capture.instrument.iterator_model import note_end
 from advisor.capture.instrument.iterator_teardown import watch_release
 from advisor.capture.instrument.loop_losses import LoopLosses
 from advisor.capture.instrument.patches import Patches
@@ -264,9 +265,11 @@ class Consumption:
             mine["last"], mine["depth"] = consumer, 1
             try:
                 element = original(iterator, *args, **kwargs)
-            except BaseException:
+            except BaseException as error:
                 if not is_keras:
                     consumer.forget()
+                    if isinstance(error, StopIteration):
+                        note_end(consumer, iterator, now())
                 raise
             finally:
                 mine["depth"] = 0

@@ -40,6 +40,8 @@ class ConsumerSteps:
         "datasets",
         "dropped",
         "eager_step",
+        "ended_model",
+        "ended_model_ns",
         "ends",
         "epoch_count",
         "epochs",
@@ -79,6 +81,10 @@ class ConsumerSteps:
         self.loops: tuple[Loop, ...] | None = None
         """The loops of the script around the first iteration; None if they are not known."""
         self.iterator: weakref.ref[Any] | None = None
+        self.ended_model: Any = None
+        """tf.data's model (a proto) of an iterator that had delivered its last element; None if none was read."""
+        self.ended_model_ns = 0
+        """Time at which it was read."""
         self.iterator_first = 0
         """Number of the first step that reads the latest iterator."""
         self.call_firsts: deque[int] = deque(maxlen=MAX_CALLS)

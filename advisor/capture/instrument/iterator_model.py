@@ -12,11 +12,16 @@ from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
 from advisor.model.catalog import BOOKKEEPING, base_type
 from advisor.model.window_readings import IteratorModel, ModelNode
 
+_ENDS_APART_NS = 1_000_000_000
 _NO_WORK = BOOKKEEPING | {"AssertCardinality", "Repeat", "Skip", "Take"}
 """Types of iterators that pass elements on as they are."""
 
 
-def model_nodes(consumers: Consumers) -> dict[str, tuple[int, Any]]:
+Identity = tuple[int, int]
+"""Number of the consumer's iterator, and its address: a later one may be at the address of one that no longer exists."""
+
+
+def model_nodes(consumers: Consumers) -> dict[str, tuple[Identity, Any]]:
     """Return the models of all running iterators.
 
     Returns:
@@ -27,11 +32,11 @@ def model_nodes(consumers: Consumers) -> dict[str, tuple[int, Any]]:
         iterator = consumer.iterator() if consumer.iterator is not None else None
         proto = None if iterator is None else _proto(iterator)
         if proto is not None:
-            models[consumer.id] = (id(iterator), proto)
+            models[consumer.id] = (_identity(consumer, iterator), proto)
     return models
 
 
-def elements_produced(consumer: ConsumerSteps) -> tuple[int, int] | None:
+def elements_produced(consumer: ConsumerSteps) -> tuple[Identity, int] | None:
     """Return (identity of the consumer's iterator, elements that it has produced); None if there is no model of it.
 
     A distributed iterator has one iterator per device, each of which produces one element per step.
@@ -40,19 +45,39 @@ def elements_produced(consumer: ConsumerSteps) -> tuple[int, int] | None:
     proto = None if iterator is None else _proto(_of_first_device(iterator))
     if proto is None or proto.output not in proto.nodes:
         return None
-    return id(iterator), int(proto.nodes[proto.output].num_elements)
+    return _identity(consumer, iterator), int(proto.nodes[proto.output].num_elements)
 
 
-def model_deltas(consumers: Consumers, start: dict[str, tuple[int, Any]]) -> tuple[IteratorModel, ...]:
+def note_end(consumer: ConsumerSteps, iterator: Any, now_ns: int) -> None:  # noqa: ANN401
+    """Keep the model of an iterator that has no more elements, at most once per second.
+
+    In short epochs the iterator of the moment has often produced nothing when a window closes.
+
+    Args:
+        consumer: The consumer.
+        iterator: Its iterator.
+        now_ns: The time.
+    """
+    if now_ns - consumer.ended_model_ns >= _ENDS_APART_NS:
+        consumer.ended_model, consumer.ended_model_ns = _proto(iterator) or consumer.ended_model, now_ns
+
+
+def model_deltas(consumers: Consumers, start: dict[str, tuple[Identity, Any]]) -> tuple[IteratorModel, ...]:
     """Return the current models minus those at the start.
 
     Args:
         consumers: The consumers.
-        start: Result of an earlier call of `model_nodes`. The model of an iterator that did not exist then is returned as it is.
+        start: Result of an earlier call of `model_nodes`. The model of an iterator that did not exist then is returned as it is,
+            and so is that of the last iterator that has ended, if the present one has produced nothing.
     """
     models = []
-    for consumer_id, (identity, proto) in model_nodes(consumers).items():
+    running = model_nodes(consumers)
+    ended = {consumer.id: consumer.ended_model for consumer in consumers.all() if consumer.ended_model is not None}
+    for consumer_id in dict.fromkeys((*running, *ended)):
+        identity, proto = running.get(consumer_id, (None, None))
         earlier = start.get(consumer_id)
+        if (proto is None or not _has_elements(proto)) and consumer_id in ended:
+            proto, earlier = ended[consumer_id], None
         is_delta = earlier is not None and earlier[0] == identity
         earlier_nodes = {} if earlier is None or not is_delta else dict(earlier[1].nodes)
         nodes = tuple(_node(key, node, earlier_nodes.get(key)) for key, node in sorted(proto.nodes.items()))
@@ -100,6 +125,14 @@ def buffer_now(consumer: ConsumerSteps) -> LastBuffer | None:
     proto = model_now(consumer)
     buffer = None if proto is None else last_buffer(proto)
     return buffer if buffer is not None and buffer.is_last else None
+
+
+def _has_elements(proto: Any) -> bool:  # noqa: ANN401
+    return proto.output in proto.nodes and proto.nodes[proto.output].num_elements > 0
+
+
+def _identity(consumer: ConsumerSteps, iterator: Any) -> Identity:  # noqa: ANN401
+    return consumer.iterators, id(iterator)
 
 
 def _of_first_device(iterator: Any) -> Any:  # noqa: ANN401

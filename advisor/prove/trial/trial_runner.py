@@ -259,7 +259,12 @@ class TrialRunner:
         return work
 
     def _as_trained(self, edits: tuple[Edit, ...]) -> tuple[Edit, ...]:
-        """Return the edits without caches that the training would fill and lose in every epoch, those of the script included."""
+        """Return the edits without caches that the training would fill and lose in every epoch, those of the script included.
+
+        A dataset that is made once loses none.
+        """
+        if any(isinstance(edit, BuildOnce) for edit in edits):
+            return edits
         kept = tuple(edit for edit in edits if not (_adds_cache(edit) and edit.call_id in self._lost))
         moved = {edit.call_id for edit in kept if isinstance(edit, Remove | MoveAfter)}
         caches = [call for call in self._recorder.calls() if call.id in self._lost - moved and _is_in_memory(call)]

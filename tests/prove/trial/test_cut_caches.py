@@ -8,7 +8,8 @@ import pytest
 
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.host.calibration.constant import Constant
-from advisor.model.edits import InsertAfter, Remove, SetArgument
+from advisor.model.calls import Site
+from advisor.model.edits import BuildOnce, InsertAfter, Remove, SetArgument
 from advisor.model.finding import Safety
 from advisor.prove.trial import ab_benchmark, trial_runner
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Plan, Side
@@ -138,3 +139,21 @@ def test_a_cache_that_every_epoch_loses_is_left_out_of_what_is_timed(is_lost, re
     trial = bench.try_fix((), (parallel, InsertAfter(mapped.id, "cache")), Safety.EXACT, None, budget_s=30.0)
     assert trial.safety_seen is Safety.EXACT, trial.note
     assert timed == ([0, 0] if is_lost else [1, 2])
+
+
+def test_a_dataset_that_is_made_once_keeps_its_caches(recorded, tf, tmp_path, monkeypatch):
+    dataset = tf.data.Dataset.range(10).map(lambda x: x + 1).batch(2)
+    mapped, last = recorded.call("map"), recorded.call("batch")
+    timed = []
+
+    def measure(before, after, *_):
+        timed.extend(len(side._caches) for side in (before, after))
+        raise CannotMeasure("seen")
+
+    monkeypatch.setattr(trial_runner, "measure", measure)
+    monkeypatch.setattr(trial_runner, "Plan", lambda **_: Plan(warmup_s=0.1, turn_s=0.1))
+    bench = TrialRunner(recorded.recorder, call_id_of(dataset), tmp_path, lambda *_: None, lost={mapped.id, last.id})
+    once = BuildOnce(last.id, Site("train.py", 1, 1, 1, 5))
+    trial = bench.try_fix((), (once, InsertAfter(mapped.id, "cache")), Safety.EXACT, None, budget_s=30.0)
+    assert trial.safety_seen is Safety.EXACT, trial.note
+    assert timed == [0, 1]
