@@ -78,7 +78,8 @@ def _shifted(change: Splice | Cut, by: int) -> Splice | Cut:
     """The change for the text from position `by` on."""
     if isinstance(change, Splice):
         return Splice(change.start - by, change.end - by, change.text)
-    return Cut(*(position - by for position in change[:5]), before=change.before)
+    start, end, text_start, text_end, place, before = change
+    return Cut(start - by, end - by, text_start - by, text_end - by, place - by, before)
 
 
 def _apply(text: str, splices: Sequence[Splice]) -> str:

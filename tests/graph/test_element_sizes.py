@@ -10,7 +10,6 @@ from advisor.graph.element_sizes import with_inferred_sizes
 from advisor.model.pipeline import Iterator
 from advisor.testing import batch, map_, pipeline, prefetch, shuffle, source
 
-
 MADE = pipeline(source(), map_("decode", ms=0.1), shuffle(100), batch(64), prefetch(2), consumer_ms=1)
 
 

@@ -74,11 +74,10 @@ def model_deltas(consumers: Consumers, start: dict[str, tuple[Identity, Any]]) -
     running = model_nodes(consumers)
     ended = {consumer.id: consumer.ended_model for consumer in consumers.all() if consumer.ended_model is not None}
     for consumer_id in dict.fromkeys((*running, *ended)):
-        identity, proto = running.get(consumer_id, (None, None))
-        earlier = start.get(consumer_id)
-        if (proto is None or not _has_elements(proto)) and consumer_id in ended:
-            proto, earlier = ended[consumer_id], None
-        is_delta = earlier is not None and earlier[0] == identity
+        now, earlier = running.get(consumer_id), start.get(consumer_id)
+        is_of_ended = (now is None or not _has_elements(now[1])) and consumer_id in ended
+        proto: Any = ended[consumer_id] if is_of_ended or now is None else now[1]
+        is_delta = not is_of_ended and earlier is not None and now is not None and earlier[0] == now[0]
         earlier_nodes = {} if earlier is None or not is_delta else dict(earlier[1].nodes)
         nodes = tuple(_node(key, node, earlier_nodes.get(key)) for key, node in sorted(proto.nodes.items()))
         models.append(IteratorModel(consumer_id, int(proto.output), nodes, is_delta))

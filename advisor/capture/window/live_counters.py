@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from advisor.capture.instrument.consumers import Consumers, ConsumerSteps
-from advisor.capture.instrument.iterator_model import last_buffer, model_nodes
+from advisor.capture.instrument.iterator_model import Identity, last_buffer, model_nodes
 from advisor.capture.window.gap_times import Gaps, LoopShare, LoopWait, gaps_of, latest_waits
 from advisor.capture.window.process_memory import rss_bytes
 from advisor.model.live import LiveConsumer, LiveSample
@@ -116,7 +116,7 @@ class LiveCounters:
                 return
 
     def _sample_of(
-        self, consumer: ConsumerSteps, model: tuple[int, Any] | None, is_main: bool, now_ns: int
+        self, consumer: ConsumerSteps, model: tuple[Identity, Any] | None, is_main: bool, now_ns: int
     ) -> LiveConsumer | None:
         buffer = None if model is None else last_buffer(model[1])
         gaps = None if model is None else gaps_of(model[1])
