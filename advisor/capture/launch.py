@@ -263,7 +263,7 @@ def _outcome(request: CaptureRequest, exit_code: int) -> Path:
         raise KeyboardInterrupt
     copy_to_stderr(request)
     if failure is not None:
-        exception = failure.exception or f"exit code {failure.code}"
+        exception = (failure.exception or f"exit code {failure.code}").rstrip(".")
         hint = "" if request.is_in_place or "[Errno" not in exception else _PRIVATE_HINT
         raise _script_failed(f"{name} failed before anything was measured: {exception}.{hint}", exit_code)
     how = f"was killed by signal {-exit_code}" if exit_code < 0 else f"ended with exit code {exit_code}"
