@@ -1,4 +1,4 @@
-"""Each epoch makes an equal dataset of a file, which the script writes again between the epochs: a cache would keep the first rows."""
+"""Each epoch makes an equal dataset of a file that the script writes again between epochs: a cache would keep the first rows."""
 
 import tensorflow as tf
 from ledger import Ledger
