@@ -113,7 +113,11 @@ class RebuiltEveryEpoch(Rule):
         epoch_ns = again.epoch_ns
         kept = added.prediction if added is not None else lost
         gains = (1.0, 1.0, 1.0) if kept is None else (kept.value, kept.low, kept.high)
-        value, low, high = (max(1.0, now / (epoch_ns / gain + pause_ns)) for gain in gains)
+        made = (again.made_ns, *again.made_range_ns)
+        value, low, high = (
+            max(1.0, (made_ns + epoch_ns + pause_ns) / (epoch_ns / gain + pause_ns))
+            for made_ns, gain in zip(made, gains, strict=True)
+        )
         caches = " and ".join(place(call) for call in unread)
         empty = (
             f" The cache at {caches} is empty in every new dataset, so that it is filled again and never read."

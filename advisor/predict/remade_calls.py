@@ -30,6 +30,8 @@ class Remade:
     """The calls that are made again, nearest to the consumer first."""
     made_ns: float
     """Median time in which these calls make another dataset, in ns; the first time is not counted."""
+    made_range_ns: tuple[float, float]
+    """Shortest and longest of these times, in ns."""
     epoch_ns: float | None
     """Time of the steps of an epoch, in ns; None if their number is unknown."""
     is_equal: bool
@@ -95,7 +97,7 @@ def remade(analysis: Analysis, pipeline: Pipeline) -> Remade | None:
     steps = root_steps_per_epoch(analysis, pipeline)
     epoch_ns = steps * pipeline.steps.mean_ns if steps and pipeline.steps is not None else None
     is_all_equal = len(equal) == len(others) and all(texts.are_equal(own, chain) for chain in first)
-    return Remade(count, own, median(times), epoch_ns, bool(equal), is_all_equal)
+    return Remade(count, own, median(times), (min(times), max(times)), epoch_ns, bool(equal), is_all_equal)
 
 
 def _reads(analysis: Analysis, pipeline: Pipeline) -> int:

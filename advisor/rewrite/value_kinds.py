@@ -166,26 +166,29 @@ class ValueKinds:
             return Kind.UNKNOWN
         if function.attr.value == "parse_args":
             return Kind.NAMESPACE
-        if function.attr.value in _DATASET_METHODS and self.is_dataset(function.value, depth):
+        if function.attr.value in _DATASET_METHODS and self.is_dataset(function.value):
             return Kind.FIXED
         if function.attr.value in KEEPING_METHODS:
             return max(Kind.PLAIN, self._plain(function.value, depth))
         return Kind.UNKNOWN
 
-    def is_dataset(self, node: cst.BaseExpression, depth: int = _DEPTH) -> bool:
+    def is_dataset(self, node: cst.BaseExpression, within: frozenset[Variable] = frozenset()) -> bool:
         """Return whether the text shows that an expression is a dataset.
 
         Args:
             node: The expression.
-            depth: Assignments that are still followed.
+            within: Variables whose bindings are being judged: `ds = ds.map(f)` is a dataset if the other bindings are.
         """
-        if depth <= 0:
-            return False
         if isinstance(node, cst.Name):
-            bindings = self._scopes.variable(node).bindings
-            return bool(bindings) and all(
-                binding.value is not None and not binding.is_part and self.is_dataset(binding.value, depth - 1)
-                for binding in bindings
+            variable = self._scopes.variable(node)
+            return variable in within or (
+                bool(variable.bindings)
+                and all(
+                    binding.value is not None
+                    and not binding.is_part
+                    and self.is_dataset(binding.value, within | {variable})
+                    for binding in variable.bindings
+                )
             )
         if not isinstance(node, cst.Call):
             return False
@@ -193,7 +196,7 @@ class ValueKinds:
         if path is not None:
             return _makes_dataset(path) or (path == _TFDS_LOAD and _names_a_split(node))
         is_method = isinstance(node.func, cst.Attribute) and node.func.attr.value in _DATASET_METHODS
-        return is_method and isinstance(node.func, cst.Attribute) and self.is_dataset(node.func.value, depth - 1)
+        return is_method and isinstance(node.func, cst.Attribute) and self.is_dataset(node.func.value, within)
 
     def _returned(self, function: cst.FunctionDef, depth: int) -> Kind:
         """The kind of what a function of the file returns."""

@@ -143,10 +143,10 @@ FORMS = {
         'ds = tf.data.TextLineDataset("""\n    a\n    """)\nfor _ in range(3):\n    for batch in ds:\n        print(batch)\n',
     ),
     "a dataset made before the loop": (
-        "import tensorflow_datasets as tfds\nbase = tf.data.Dataset.range(9).shuffle(9)\nwords = base.map(str)\n"
+        "import tensorflow_datasets as tfds\nbase = tf.data.Dataset.range(9)\nbase = base.shuffle(9)\nwords = base.map(str)\n"
         "photos = tfds.load('flowers', split='train').take(3)\nbase.foo(words)\n\n"
         "for _ in range(3):\n    ds = tf.data.Dataset.zip((words.batch(2), photos))\n    for batch in ds:\n        print(batch)\n",
-        "import tensorflow_datasets as tfds\nbase = tf.data.Dataset.range(9).shuffle(9)\nwords = base.map(str)\n"
+        "import tensorflow_datasets as tfds\nbase = tf.data.Dataset.range(9)\nbase = base.shuffle(9)\nwords = base.map(str)\n"
         "photos = tfds.load('flowers', split='train').take(3)\nbase.foo(words)\n\n"
         "ds = tf.data.Dataset.zip((words.batch(2), photos))\nfor _ in range(3):\n    for batch in ds:\n        print(batch)\n",
     ),

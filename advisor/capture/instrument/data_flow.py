@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING, origin, takes_batches
+from advisor.capture.instrument.varying_parameters import varying_parameters
 from advisor.model.calls import Site
 
 _MAX_FLOW = 200
@@ -35,6 +36,8 @@ class Dataflow:
     """Pairs (component of the result, component of the element) that are the same tensor."""
     used_inputs: tuple[int, ...]
     """Components of the element that the function reads."""
+    varying_parameters: tuple[str, ...]
+    """As in `FunctionFacts`."""
 
 
 def dataflow_of(graph: Any, random_ops: Iterable[str], site: Site | None) -> Dataflow:  # noqa: ANN401
@@ -68,6 +71,7 @@ def dataflow_of(graph: Any, random_ops: Iterable[str], site: Site | None) -> Dat
             if (name := origin(tensor).name) in components
         ),
         used_inputs=tuple(sorted({components[name] for op in real for name in _inputs(op) if name in components})),
+        varying_parameters=varying_parameters(operations, components, {op.name for op in drawing}),
     )
 
 

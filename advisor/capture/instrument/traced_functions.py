@@ -17,7 +17,6 @@ from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
 from advisor.capture.instrument.function_lines import function_lines
 from advisor.capture.instrument.padding_kept import keeps_padding
 from advisor.capture.instrument.ragged_forms import ragged_results
-from advisor.capture.instrument.varying_parameters import varying_parameters
 from advisor.model.calls import FunctionFacts, Site
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.op_effects import CALLING_OPS, SEED_OPS, is_dataset_op
@@ -139,7 +138,7 @@ def function_facts(
         else batch_lines(wrappers[0].function.graph, function, site),
         ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
         keeps_padding=_keeps_padding(wrappers, ops) if flow is not None and flow.is_elementwise else None,
-        varying_parameters=() if flow is None else varying_parameters(wrappers[0].function.graph, random_ops),
+        varying_parameters=() if flow is None else flow.varying_parameters,
     )
 
 

@@ -6,32 +6,30 @@ element to element that must be the same for all. TensorFlow raises an error whe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import Any
 
-from advisor.capture.instrument.data_flow import calls_any
 from advisor.model.vectorizable_ops import INVARIANT_INPUTS, SHAPE_OPS
 
 
-def varying_parameters(graph: Any, random_ops: Iterable[str]) -> tuple[str, ...]:  # noqa: ANN401
+def varying_parameters(
+    operations: Iterable[Any], components: Collection[str], drawing: Collection[str]
+) -> tuple[str, ...]:
     """Return the op types in alphabetical order; empty if every use of an op can be converted, as far as is known.
 
-    Functions that the function calls are not examined: an op that calls one varies if an input does, or if a random number is
-    drawn inside.
+    Functions that the function calls are not examined: an op that calls one varies if an input does, or if it is among `drawing`.
 
     Args:
-        graph: The traced `FuncGraph`.
-        random_ops: Types of ops that draw random numbers.
+        operations: The ops in topological order, as graphs list them.
+        components: Names of the ops that stand for the components of the element.
+        drawing: Names of the ops that draw a random number, themselves or in a function that they call.
     """
-    bodies = {body.signature.name: body.node_def for body in graph.as_graph_def().library.function}
-    drawing = frozenset(random_ops)
-    count = len(graph.inputs) - len(getattr(graph, "captures", ()))
-    varying = {tensor.op.name for tensor in graph.inputs[:count]}
+    varying = set(components)
     found: set[str] = set()
-    for op in graph.get_operations():  # in topological order
+    for op in operations:
         differs = [tensor.op.name in varying for tensor in op.inputs]
         if any(differs[INVARIANT_INPUTS.get(op.type, slice(0))]):
             found.add(op.type)
-        if calls_any(op.node_def, bodies, drawing) or (any(differs) and op.type not in SHAPE_OPS):
+        if op.name in drawing or (any(differs) and op.type not in SHAPE_OPS):
             varying.add(op.name)
     return tuple(sorted(found))

@@ -107,7 +107,7 @@ class Measurement:
             end = Snapshot.take(self._start)
             self._unprofiled_part = end, self._probe.stop(), self.consumer.count - self._warmup_steps
             self.first_step = self.consumer.count
-            self._unprofiled_models = model_deltas(self._consumers, self._models)
+            self._unprofiled_models = model_deltas(self._consumers, self._models, self._start.time_ns)
             self._note_waits()
 
     def start_profiler(self) -> None:
@@ -179,7 +179,7 @@ class Measurement:
         consumer = self.consumer
         steps = 0 if consumer is None or consumer.is_loop else max(0, consumer.count - self.first_step)
         on_saving(steps)
-        models = model_deltas(self._consumers, self._models)
+        models = model_deltas(self._consumers, self._models, self._start.time_ns)
         self._note_waits()
         if self._profiler is not None:
             try:

@@ -54,6 +54,7 @@ def test_the_model_of_a_pipeline_that_is_gone_is_kept(tf):
     note_end(consumer, iterator, 2 * SECOND)
     del iterator
     assert root_elements(consumers, {}) == 2
+    assert not model_deltas(consumers, {}, since_ns=3 * SECOND), "it ended before the stretch"
 
 
 def test_ends_within_a_second_are_not_read(tf):

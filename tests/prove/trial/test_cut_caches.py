@@ -120,40 +120,41 @@ def test_a_cache_of_the_script_that_never_fills_is_measured_as_it_is(recorded, t
     assert side.turn().elements > 0
 
 
+@pytest.fixture
+def timed_caches(monkeypatch):
+    """Filled with the number of caches on each side, before anything is timed."""
+    numbers: list[int] = []
+
+    def measure(before, after, *_):
+        numbers.extend(len(side._caches) for side in (before, after))
+        raise CannotMeasure("seen")
+
+    monkeypatch.setattr(trial_runner, "measure", measure)
+    monkeypatch.setattr(trial_runner, "Plan", lambda **_: Plan(warmup_s=0.1, turn_s=0.1))
+    return numbers
+
+
+def tried(recorded, dataset, edits, lost, tmp_path):
+    bench = TrialRunner(recorded.recorder, call_id_of(dataset), tmp_path, lambda *_: None, lost=lost)
+    return bench.try_fix((), edits, Safety.EXACT, None, budget_s=30.0)
+
+
 @pytest.mark.parametrize("is_lost", [False, True])
-def test_a_cache_that_every_epoch_loses_is_left_out_of_what_is_timed(is_lost, recorded, tf, tmp_path, monkeypatch):
+def test_a_cache_that_every_epoch_loses_is_left_out_of_what_is_timed(is_lost, recorded, tf, tmp_path, timed_caches):
     """The script makes the dataset again in every epoch, so that the work before its cache never ends."""
     dataset = tf.data.Dataset.range(10).map(lambda x: x + 1).cache().batch(2)
     mapped, cached = recorded.call("map"), recorded.call("cache")
-    timed = []
-
-    def measure(before, after, *_):
-        timed.extend(len(side._caches) for side in (before, after))
-        raise CannotMeasure("seen")
-
-    monkeypatch.setattr(trial_runner, "measure", measure)
-    monkeypatch.setattr(trial_runner, "Plan", lambda **_: Plan(warmup_s=0.1, turn_s=0.1))
     lost = {mapped.id, cached.id} if is_lost else set()
-    bench = TrialRunner(recorded.recorder, call_id_of(dataset), tmp_path, lambda *_: None, lost=lost)
-    parallel = SetArgument(mapped.id, "num_parallel_calls", 2)
-    trial = bench.try_fix((), (parallel, InsertAfter(mapped.id, "cache")), Safety.EXACT, None, budget_s=30.0)
+    edits = (SetArgument(mapped.id, "num_parallel_calls", 2), InsertAfter(mapped.id, "cache"))
+    trial = tried(recorded, dataset, edits, lost, tmp_path)
     assert trial.safety_seen is Safety.EXACT, trial.note
-    assert timed == ([0, 0] if is_lost else [1, 2])
+    assert timed_caches == ([0, 0] if is_lost else [1, 2])
 
 
-def test_a_dataset_that_is_made_once_keeps_its_caches(recorded, tf, tmp_path, monkeypatch):
+def test_a_dataset_that_is_made_once_keeps_its_caches(recorded, tf, tmp_path, timed_caches):
     dataset = tf.data.Dataset.range(10).map(lambda x: x + 1).batch(2)
     mapped, last = recorded.call("map"), recorded.call("batch")
-    timed = []
-
-    def measure(before, after, *_):
-        timed.extend(len(side._caches) for side in (before, after))
-        raise CannotMeasure("seen")
-
-    monkeypatch.setattr(trial_runner, "measure", measure)
-    monkeypatch.setattr(trial_runner, "Plan", lambda **_: Plan(warmup_s=0.1, turn_s=0.1))
-    bench = TrialRunner(recorded.recorder, call_id_of(dataset), tmp_path, lambda *_: None, lost={mapped.id, last.id})
-    once = BuildOnce(last.id, Site("train.py", 1, 1, 1, 5))
-    trial = bench.try_fix((), (once, InsertAfter(mapped.id, "cache")), Safety.EXACT, None, budget_s=30.0)
+    edits = (BuildOnce(last.id, Site("train.py", 1, 1, 1, 5)), InsertAfter(mapped.id, "cache"))
+    trial = tried(recorded, dataset, edits, {mapped.id, last.id}, tmp_path)
     assert trial.safety_seen is Safety.EXACT, trial.note
-    assert timed == [0, 1]
+    assert timed_caches == [0, 1]
