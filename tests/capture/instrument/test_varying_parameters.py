@@ -33,7 +33,12 @@ def converts(tf, dataset, function) -> bool:
 def test_what_is_found_is_what_tensorflow_refuses(tf):
     images = tf.data.Dataset.from_tensor_slices(tf.random.stateless_uniform([8, 5, 4, 3], [1, 2]))
     numbers = tf.data.Dataset.from_tensor_slices([1.0, 2.0, 3.0, 1.0])
+    rows = tf.data.Dataset.from_tensor_slices(["abcd", "bcda", "aabb", "dddd"]).map(
+        lambda t: tf.io.decode_raw(t, tf.uint8)
+    )
     cases = [
+        (rows, lambda r: tf.reshape(r, [tf.shape(r)[0] // 2, 2]), ()),
+        (rows, lambda r: tf.reshape(r, [tf.cast(r[0], tf.int32) * 0 + 2, 2]), ("Reshape",)),
         (images, lambda x: tf.image.random_hue(x, 0.1), ("AdjustHue",)),
         (images, lambda x: tf.image.random_saturation(x, 0.8, 1.2), ("AdjustSaturation",)),
         (images, lambda x: tf.image.random_contrast(x, 0.8, 1.2), ("AdjustContrastv2",)),
