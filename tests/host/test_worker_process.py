@@ -263,6 +263,11 @@ is_done.set()
 
 @pytest.mark.parametrize(("action", "says"), [("SIG_DFL", "exit code -2\n"), ("SIG_IGN", "None\n")])
 def test_ctrl_c_at_any_time_ends_the_process_or_leaves_that_to_the_parent(tmp_path, action, says):
-    """Also while it is being started, when Python would print a traceback."""
+    """Also while it is being started, when Python would print a traceback.
+
+    One run of many had a warning of loky's resource tracker about a semaphore that it removes then.
+    """
     done = script(tmp_path, CTRL_C.format(action=action), start_new_session=True)
-    assert (done.stdout, done.stderr) == (says, "")
+    errors = [line for line in done.stderr.splitlines() if not line.startswith("  warnings.warn(")]
+    assert done.stdout == says
+    assert all("resource_tracker: " in line for line in errors), done.stderr
