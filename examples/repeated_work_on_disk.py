@@ -18,7 +18,7 @@ args = parser.parse_args()
 
 def load(file):
     image = tf.io.decode_jpeg(tf.io.read_file(file), channels=3)
-    return tf.image.resize(image, (224, 224), antialias=True)
+    return tf.image.resize(image, (224, 224), method="lanczos5", antialias=True)
 
 
 files = sorted(str(file) for file in sample_data.image_folder(480).glob("*/*.jpg"))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from advisor.model.units import format_bytes, format_share
 from advisor.rule import (
     Analysis,
+    CachePlace,
     Call,
     Evidence,
     Finding,
@@ -15,6 +16,7 @@ from advisor.rule import (
     InsertAfter,
     Iter,
     Note,
+    Rejected,
     Rule,
     Safety,
     cache_places,
@@ -57,11 +59,14 @@ class RepeatedWorkOnDisk(Rule):
     """Share of the free memory up to which `repeated-work` proposes an in-memory cache; this rule covers larger caches."""
     max_disk_share: float = 0.5
     """Share of the free disk space that the files may take."""
+    equal_gain: float = 0.9
+    """Places whose predicted speedup is at least this fraction of the best one's are considered equal, and the smallest
+    is chosen."""
     disk_bytes_per_s: float = 500.0 * (1 << 20)
     """Assumed read rate in bytes per second if none was measured. A SATA SSD reads about 500 MB/s, NVMe several times
     as much, and a network disk often less."""
 
-    def check(self, analysis: Analysis) -> Iter[Finding | Note]:
+    def check(self, analysis: Analysis) -> Iter[Finding | Note | Rejected]:
         """Yield the best place for a cache on disk, if no in-memory cache has the same effect."""
         pipeline, host = analysis.main, analysis.host
         if pipeline is None or host is None or host.disk_free_bytes is None:
@@ -74,11 +79,19 @@ class RepeatedWorkOnDisk(Rule):
         large = [
             replace(p, prediction=read_from_disk(analysis, pipeline, p, self._rate(analysis)))
             for p in places
-            if limit < (p.bytes or 0) <= self.max_disk_share * host.disk_free_bytes
-            and (p.is_repeated_below or is_read_again(analysis, pipeline, p.call))
+            if limit < (p.bytes or 0) and (p.is_repeated_below or is_read_again(analysis, pipeline, p.call))
         ]
-        chosen = smallest_place(large, equal_gain=0.9)
-        if chosen is None or chosen.prediction.value <= in_memory / 0.9:
+        storable = [p for p in large if (p.bytes or 0) <= self.max_disk_share * host.disk_free_bytes]
+        needed = max(in_memory / self.equal_gain, self.min_speedup)
+        chosen = smallest_place(storable, self.equal_gain)
+        if chosen is None:
+            too_large = smallest_place(large, self.equal_gain)
+            if too_large is not None and too_large.prediction.value >= needed:
+                yield self._no_space(too_large, host.disk_free_bytes)
+            return
+        if chosen.prediction.value < needed:
+            if in_memory < self.min_speedup:
+                yield self._slow_to_read(analysis, chosen)
             return
         # Writing the file in the first epoch is assumed to be as fast as reading it.
         break_even = find_break_even(analysis, pipeline, chosen, self._rate(analysis))
@@ -93,7 +106,7 @@ class RepeatedWorkOnDisk(Rule):
             f"too much for the {format_bytes(host.memory_free_bytes)} of free memory, but "
             f"{format_bytes(host.disk_free_bytes)} are free on disk. The prediction is based on a disk that reads "
             f"{format_bytes(int(self._rate(analysis)))} per second "
-            f"({'measured on your files' if host.disk_read_bytes_per_s else 'assumed'}).",
+            f"({self._source_of_rate(analysis)}).",
             call=call,
             prediction=prediction,
             memory_bytes=0,
@@ -112,6 +125,39 @@ class RepeatedWorkOnDisk(Rule):
                 *(break_even.evidence if break_even is not None else ()),
             ),
         )
+
+    def _no_space(self, candidate: CachePlace, free: int) -> Rejected:
+        """The place for a cache that the disk has no room for."""
+        return self.rejected(
+            f"Cache after {label(candidate.call)} on disk",
+            f"its {format_bytes(candidate.bytes or 0)} exceed {format_share(self.max_disk_share)} of the "
+            f"{format_bytes(free)} that are free on disk",
+            call=candidate.call,
+            evidence=(
+                Evidence("saved_blame_share", candidate.saved_share, "share"),
+                Evidence("cache_bytes", candidate.bytes or 0, "bytes"),
+                Evidence("free_disk", free, "bytes"),
+            ),
+        )
+
+    def _slow_to_read(self, analysis: Analysis, candidate: CachePlace) -> Rejected:
+        """The place for a cache from which elements are not read faster than they are computed."""
+        rate = self._rate(analysis)
+        return self.rejected(
+            f"Cache after {label(candidate.call)} on disk",
+            f"reading its {format_bytes(candidate.bytes or 0)} takes as long as computing them, at the "
+            f"{format_bytes(int(rate))} per second that are {self._source_of_rate(analysis)}",
+            call=candidate.call,
+            evidence=(
+                Evidence("saved_blame_share", candidate.saved_share, "share"),
+                Evidence("cache_bytes", candidate.bytes or 0, "bytes"),
+                Evidence("disk_rate", rate, "bytes/s"),
+            ),
+        )
+
+    def _source_of_rate(self, analysis: Analysis) -> str:
+        is_measured = analysis.host is not None and analysis.host.disk_read_bytes_per_s
+        return "measured on your files" if is_measured else "assumed"
 
     def _rate(self, analysis: Analysis) -> float:
         """Read rate of the disk in bytes per second: measured on the user's files, otherwise assumed."""

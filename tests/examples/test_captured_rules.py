@@ -42,6 +42,9 @@ IN_A_NOTE = {
 """Rules that have no finding but say what is so."""
 ON_ALL_CORES = {"host_saturated"}
 """Rules that are silent where other processes occupy a core."""
+ON_A_LARGE_DISK = {"repeated_work_on_disk"}
+"""Examples whose elements must fit in half of the free space on disk. Where they do not, the rule rejects the change."""
+NO_SPACE = "that are free on disk"
 OTHERWISE = {"straggler"}
 """It profiles its three workers itself, see below."""
 ONLY_IN_ALL = {
@@ -87,6 +90,9 @@ def test_rule_reports_its_example(path, tmp_path, capsys, sample_data):
         assert is_said, report["verdict"]
         return
     ((line, rule),) = marked_lines(path.read_text(encoding="utf-8")).items()
+    if path.stem in ON_A_LARGE_DISK and any(NO_SPACE in entry["reason"] for entry in report["rejected"]):
+        assert (rule, line) in [(entry["rule"], entry["site"]["line"]) for entry in report["rejected"]]
+        pytest.skip("needs a disk with more free space")
     reported = [
         (finding["rule"], (finding["site"] or {}).get("line")) for finding in (*report["findings"], *report["hints"])
     ]

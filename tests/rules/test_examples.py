@@ -166,6 +166,32 @@ _PARSER = {"ParseExampleV2": 0.6, "Pack": 0.05}
             ),
             "of the time of its ops is spent in deterministic ones",
         ),
+        (
+            "repeated-work-on-disk",
+            pipeline(
+                source(elements=400_000, bytes=100_000),
+                map_("decode", ms=5, bytes=100_000),
+                batch(32),
+                consumer_ms=5,
+                epochs=3,
+                memory_gib=16,
+                disk_gib=50,
+            ),
+            "exceed 50 % of the 50 GiB that are free on disk",
+        ),
+        (
+            "repeated-work-on-disk",
+            pipeline(
+                source(elements=400_000, bytes=100_000),
+                map_("decode", ms=0.5, bytes=500_000),
+                batch(32),
+                consumer_ms=1,
+                epochs=3,
+                memory_gib=16,
+                disk_gib=900,
+            ),
+            "takes as long as computing them, at the 500 MiB per second that are assumed",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )  # fmt: skip
