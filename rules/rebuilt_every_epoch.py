@@ -139,7 +139,7 @@ class RebuiltEveryEpoch(Rule):
             f"{ends} was made {format_count(again.count)} times with equal arguments, once per epoch. Making it again takes "
             f"{takes}.{empty}{more}{against}{relying}",
             call=again.calls[0],
-            prediction=Prediction(value, low, high, first_pass=1.0),
+            prediction=Prediction(value, low, high, first_pass=1.0, makes_once=True),
             memory_bytes=0 if once.reason else added.bytes if added is not None else once.bytes,
             fix=_fix(pipeline, again, once, added),
             code=_code(analysis, pipeline, again),

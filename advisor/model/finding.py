@@ -88,6 +88,8 @@ class Prediction:
     first_pass: float | None = field(default=None, compare=False)
     """Speedup of the first pass over the data, if it differs from that of later ones: 1 for a cache in memory, less for one that
     is written to disk."""
+    makes_once: bool = field(default=False, compare=False)
+    """Whether the change makes a dataset once that the script makes for every pass, so that all passes are over one dataset."""
 
     @property
     def is_delayed(self) -> bool:
@@ -196,3 +198,8 @@ class Finding:
     def is_delayed(self) -> bool:
         """Whether the change does not help the first pass over the data."""
         return self.prediction is not None and self.prediction.is_delayed
+
+    @property
+    def makes_once(self) -> bool:
+        """Whether the change makes a dataset once that the script makes for every pass."""
+        return self.prediction is not None and self.prediction.makes_once

@@ -52,8 +52,9 @@ def outlook(
     measured = demands(analysis, pipeline)
     if measured is None:
         return None
-    delayed = next((finding.call_id for finding in allowed if finding.is_delayed), None)
-    over = horizon(analysis, pipeline, graph_of(analysis).by_id.get(delayed or ""))
+    delayed = next((finding for finding in allowed if finding.is_delayed), None)
+    call = graph_of(analysis).by_id.get(delayed.call_id or "") if delayed is not None else None
+    over = horizon(analysis, pipeline, call, makes_once=delayed is not None and delayed.makes_once)
     host = analysis.host
     room = None if host is None else int(MEMORY_SHARE.value * host.memory_free_bytes)
     return Outlook(

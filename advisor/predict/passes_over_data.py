@@ -39,13 +39,17 @@ class _Reads:
     """Elements at the root of the whole run, if the script counts steps instead of epochs; else None."""
 
 
-def horizon(analysis: Analysis, pipeline: Pipeline, call: Call | None = None) -> Horizon:
+def horizon(
+    analysis: Analysis, pipeline: Pipeline, call: Call | None = None, *, makes_once: bool = False
+) -> Horizon:
     """Return how often a run passes over the elements of a call.
 
     Args:
         analysis: The analysis.
         pipeline: One of its pipelines.
         call: A call of the pipeline; None for the data of its first source.
+        makes_once: Whether a change makes the dataset once, if the script makes it for every pass. Otherwise the passes over
+            such a dataset are unknown.
     """
     consumed = consumed_call(analysis, pipeline)
     done = _steps_done(analysis, pipeline)
@@ -53,7 +57,7 @@ def horizon(analysis: Analysis, pipeline: Pipeline, call: Call | None = None) ->
         return Horizon(UNKNOWN, "the dataset of the training was not recorded", steps_done=done)
     chain = upstream_calls(analysis, consumed)
     call = call if call is not None else chain[-1]
-    reads = _reads(analysis, pipeline, consumed, call)
+    reads = _reads(analysis, pipeline, consumed, call, makes_once)
     whole = root_steps_per_epoch(analysis, pipeline)
     repeats = _repeats(analysis, chain, call)
     counts = [repeat.arguments.get("count") for repeat in repeats]
@@ -122,7 +126,7 @@ def root_steps_per_epoch(analysis: Analysis, pipeline: Pipeline) -> float | None
 # -- how often the consumer reads its dataset
 
 
-def _reads(analysis: Analysis, pipeline: Pipeline, consumed: Call, call: Call) -> _Reads:
+def _reads(analysis: Analysis, pipeline: Pipeline, consumed: Call, call: Call, makes_once: bool) -> _Reads:
     consumer, recording = pipeline.consumer, analysis.recording
     if consumer is None or recording is None:
         return _Reads(None, UNKNOWN, "the script's loop was not recorded")
@@ -130,18 +134,20 @@ def _reads(analysis: Analysis, pipeline: Pipeline, consumed: Call, call: Call) -
         return _Reads(None, UNKNOWN, "the pipeline was measured in isolation")
     is_finished = recording.script_exit.kind == "finished" and not recording.goes_on
     if consumer.kind == "keras.fit":
-        return _reads_of_fit(analysis, consumer, call, is_finished)
+        return _reads_of_fit(analysis, consumer, call, is_finished, makes_once)
     if consumer.kind.startswith("keras") or consumer.kind == "tf.function":
         return _Reads(None, UNKNOWN, f"the epochs of {consumer.kind} are not counted")
-    if _is_made_again(analysis, consumer, call):
+    if not makes_once and _is_made_again(analysis, consumer, call):
         return _Reads(None, UNKNOWN, "the script makes the dataset more than once")
     if is_finished:
         why = f"the script read the data {_times(consumer.iterators)} and ended"
         return _Reads(float(consumer.iterators), KNOWN, why, _elements_read(analysis, pipeline, consumed))
-    return _reads_of_loops(consumer, call)
+    return _reads_of_loops(consumer, None if makes_once else call)
 
 
-def _reads_of_fit(analysis: Analysis, consumer: Consumer, call: Call, is_finished: bool) -> _Reads:
+def _reads_of_fit(
+    analysis: Analysis, consumer: Consumer, call: Call, is_finished: bool, makes_once: bool
+) -> _Reads:
     """From the arguments of `fit`; if the script has ended, from the epochs that were counted."""
     facts = analysis.keras
     given, initial, per_epoch, fits = (facts.get(n) for n in ("epochs", "initial_epoch", "steps_per_epoch", "fits"))
@@ -153,8 +159,8 @@ def _reads_of_fit(analysis: Analysis, consumer: Consumer, call: Call, is_finishe
     if epochs is None:
         return _Reads(None, UNKNOWN, "the epochs of fit were not recorded")
     why = f"epochs={epochs} of fit"
-    if isinstance(fits, int) and fits > 1 and not _is_made_again(analysis, consumer, call):
-        loops = _reads_of_loops(consumer, call)
+    if isinstance(fits, int) and fits > 1 and (makes_once or not _is_made_again(analysis, consumer, call)):
+        loops = _reads_of_loops(consumer, None if makes_once else call)
         if loops.count is None:
             return _Reads(None, UNKNOWN, "fit is called more than once")
         return _Reads(epochs * loops.count, ASSUMED, f"{why}, and {loops.why}")
@@ -166,11 +172,11 @@ def _reads_of_fit(analysis: Analysis, consumer: Consumer, call: Call, is_finishe
     return _Reads(float(epochs), basis, why)
 
 
-def _reads_of_loops(consumer: Consumer, call: Call) -> _Reads:
-    """From the loops of the script around the consumer that do not also make the dataset."""
+def _reads_of_loops(consumer: Consumer, call: Call | None) -> _Reads:
+    """From the loops of the script around the consumer; with a call, only from those that do not also make the dataset."""
     if consumer.loops is None:
         return _Reads(None, UNKNOWN, "the recording ended before the script did")
-    loops = _around(consumer.loops, call)
+    loops = _around(consumer.loops, call) if call is not None else list(consumer.loops)
     if any(loop.count is None for loop in loops):
         return _Reads(None, UNKNOWN, "it is unknown how often the script's loop runs")
     count = math.prod(loop.count or 0 for loop in loops)

@@ -38,13 +38,13 @@ def with_run_gains(analysis: Analysis, findings: Sequence[Finding]) -> list[Find
     if pipeline is None:
         return list(findings)
     calls = graph_of(analysis).by_id
-    horizons: dict[str | None, Horizon] = {}
+    horizons: dict[tuple[str | None, bool], Horizon] = {}
     extended = []
     for finding in findings:
-        call_id = finding.call_id if finding.is_delayed else None
-        if call_id not in horizons:
-            horizons[call_id] = horizon(analysis, pipeline, calls.get(call_id or ""))
-        gain = finding.prediction and run_gain(finding.prediction, horizons[call_id], pipeline.step_ns)
+        key = (finding.call_id if finding.is_delayed else None, finding.makes_once)
+        if key not in horizons:
+            horizons[key] = horizon(analysis, pipeline, calls.get(key[0] or ""), makes_once=finding.makes_once)
+        gain = finding.prediction and run_gain(finding.prediction, horizons[key], pipeline.step_ns)
         extended.append(replace(finding, over_run=gain or finding.over_run))
     return extended
 

@@ -131,6 +131,25 @@ def test_a_dataset_that_is_made_anew_is_not_read_again():
     assert passes(replace(made, calls=(*made.calls, again))) == (None, "unknown")
 
 
+@pytest.mark.parametrize("end", ["stopped", "finished"])
+def test_a_dataset_that_is_made_anew_is_read_as_often_as_the_loop_runs_once_it_is_made_before_it(end):
+    made = script(loops=(Loop(5, "train.py", 1, 20),), iterators=5, end=end)
+    again = replace(made.calls[0], id="another")
+    made = replace(made, calls=(*made.calls, again))
+    over = horizon(made, made.main, made.calls[0], makes_once=True)
+    assert (over.passes, over.basis) == (5, "known" if end == "finished" else "assumed")
+    assert horizon(made, made.main, made.calls[0]).passes is None
+
+
+def test_the_fits_of_a_loop_read_a_dataset_that_is_made_before_it():
+    made = fit(epochs=2, fits=2, loops=(LOOP,))
+    again = replace(made.calls[0], id="another")
+    made = replace(made, calls=(*made.calls, again))
+    over = horizon(made, made.main, made.calls[0], makes_once=True)
+    assert (over.passes, over.basis) == (6, "assumed")
+    assert horizon(made, made.main, made.calls[0]).passes == 2
+
+
 def test_what_is_made_before_the_loop_is_read_again_though_the_batches_are_made_anew():
     made = script(loops=(LOOP,))
     again = replace(made.calls[-1], id="another")

@@ -1,7 +1,7 @@
 """Finds the loops of the script around the place that iterates over a dataset, and how often they run.
 
 In: the frame that iterates.  Out: `Loop`s, innermost first. No code of the script runs: only names, attributes that are stored in
-an object, and integers are read.
+an object, items and lengths of Python's own containers, and integers are read.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import ast
 import functools
 import inspect
 import linecache
+import operator
 from collections.abc import Callable, Iterator
 from types import FrameType
 
@@ -19,6 +20,14 @@ MAX_SOURCE = 1_000_000
 """Longer source files, in characters, are not parsed."""
 MAX_LOOPS = 10
 _UNKNOWN = Loop(None)
+_ONE_FOR_ONE = frozenset({"tqdm", "enumerate", "track", "reversed"})
+_SIZED = frozenset({list, tuple, dict, set, range})
+_OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.FloorDiv: operator.floordiv,
+}
 _Looping = ast.For | ast.AsyncFor | ast.While | ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
@@ -87,9 +96,10 @@ def _body_start(loop: _Looping) -> int:
 def _count(loop: _Looping, frame: FrameType) -> int | None:
     if not isinstance(loop, ast.For):
         return None
-    bounds = _range_of(loop.iter)
+    iterable = _unwrapped(loop.iter)
+    bounds = _range_of(iterable)
     if bounds is None:
-        return None
+        return _length(iterable, frame)
     values = [_integer(bound, frame) for bound in bounds]
     if not 1 <= len(values) <= 3 or any(value is None for value in values):
         return None
@@ -99,18 +109,32 @@ def _count(loop: _Looping, frame: FrameType) -> int | None:
         return None
 
 
-def _range_of(iterable: ast.expr) -> list[ast.expr] | None:
-    """The arguments of `range`, also inside `tqdm(range(n))` or `enumerate(range(n))`, or of `trange`; None for others."""
-    while isinstance(iterable, ast.Call) and iterable.args:
-        name = iterable.func.attr if isinstance(iterable.func, ast.Attribute) else getattr(iterable.func, "id", "")
-        if name == "range" and not iterable.keywords:
-            return iterable.args
-        if name == "trange":
-            return iterable.args
-        if name not in ("tqdm", "enumerate", "track", "reversed"):
-            return None
+def _unwrapped(iterable: ast.expr) -> ast.expr:
+    """What `tqdm(...)`, `enumerate(...)` and the like pass on, one item for one."""
+    while isinstance(iterable, ast.Call) and iterable.args and _name(iterable) in _ONE_FOR_ONE:
         iterable = iterable.args[0]
-    return None
+    return iterable
+
+
+def _range_of(iterable: ast.expr) -> list[ast.expr] | None:
+    """The arguments of `range` or `trange`; None for others."""
+    if not isinstance(iterable, ast.Call) or not iterable.args:
+        return None
+    name = _name(iterable)
+    return iterable.args if name == "trange" or (name == "range" and not iterable.keywords) else None
+
+
+def _name(call: ast.Call) -> str:
+    """The name of the called function, without its module."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def _length(iterable: ast.expr, frame: FrameType) -> int | None:
+    """The length of a list or tuple, as text or as a variable; None for everything else."""
+    if isinstance(iterable, ast.List | ast.Tuple):
+        return None if any(isinstance(item, ast.Starred) for item in iterable.elts) else len(iterable.elts)
+    stored = _value(iterable, frame)
+    return len(stored) if type(stored) in _SIZED else None
 
 
 def _integer(expression: ast.expr, frame: FrameType) -> int | None:
@@ -119,13 +143,15 @@ def _integer(expression: ast.expr, frame: FrameType) -> int | None:
         case ast.UnaryOp(op=ast.USub(), operand=operand):
             value = _integer(operand, frame)
             return None if value is None else -value
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() as operator, right=right):
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in _OPERATORS:
             one, two = _integer(left, frame), _integer(right, frame)
-            if one is None or two is None:
+            if one is None or two is None or (isinstance(op, ast.FloorDiv) and two == 0):
                 return None
-            if isinstance(operator, ast.Mult):
-                return one * two
-            return one + two if isinstance(operator, ast.Add) else one - two
+            return _OPERATORS[type(op)](one, two)
+        case ast.Call(func=ast.Name(id="int"), args=[value], keywords=[]) if not _is_shadowed("int", frame):
+            return _integer(value, frame)
+        case ast.Call(func=ast.Name(id="len"), args=[value], keywords=[]) if not _is_shadowed("len", frame):
+            return _length(value, frame)
     stored = _value(expression, frame)
     return stored if type(stored) is int else None
 
@@ -139,4 +165,13 @@ def _value(expression: ast.expr, frame: FrameType) -> object:
             return frame.f_locals.get(name, frame.f_globals.get(name))
         case ast.Attribute(value=owner, attr=name):
             return inspect.getattr_static(_value(owner, frame), name, None)
+        case ast.Subscript(value=owner, slice=ast.Constant(value=key)):
+            container = _value(owner, frame)
+            is_keyed = type(container) is dict and type(key) is str
+            return container.get(key) if is_keyed and isinstance(container, dict) else None
     return None
+
+
+def _is_shadowed(name: str, frame: FrameType) -> bool:
+    """Whether the script has a name of its own for a built-in function."""
+    return name in frame.f_locals or name in frame.f_globals

@@ -46,7 +46,11 @@ def test_a_loop_over_a_range(loops_in):
         ("range(2, 10, 3)", 3), ("range(EPOCHS)", 7), ("range(EPOCHS - 2)", 5), ("range(start, start + EPOCHS)", 7),
         ("range(args.epochs)", 4), ("range(2 * EPOCHS)", 14), ("tqdm(range(EPOCHS))", 7), ("tqdm.trange(EPOCHS)", 7),
         ("enumerate(range(3))", 3), ("range(config.train.epochs)", 5), ("range(-EPOCHS, 0)", 7),
-        ("range(len(rows))", None), ("rows", None), ("iter(range(3))", None), ("range(config.property)", None),
+        ("range(len(rows))", 2), ("rows", 2), ("enumerate(rows, 1)", 2), ("(1e-3, 1e-4, 1e-5)", 3), ("[1, *rows]", None),
+        ('range(settings["epochs"])', 6), ('range(settings["train"]["epochs"])', 8), ('range(int(settings["epochs"]))', 6),
+        ("range(EPOCHS // 2)", 3), ("range(int(2.5))", None), ("range(len(config))", None), ("range(len('three'))", None),
+        ("iter(range(3))", None), ("range(config.property)", None), ('range(config["epochs"])', None), ("config", None),
+        ("(row for row in rows)", None), ("range(int('3'))", None),
         ("range(True + 2)", None), ("range(*[3])", None), ("zip(range(3), rows)", None),
     ],
 )  # fmt: skip
@@ -57,19 +61,33 @@ def test_bounds_that_are_known(loops_in, iterable, count):
         def __init__(self):
             self.asked = False
 
-        @property
-        def property(self):
+        def once(self):
+            """By the script itself."""
             if self.asked:
                 raise AssertionError("code of the script was run")
             self.asked = True
             return 2
+
+        @property
+        def property(self):
+            return self.once()
+
+        def __getitem__(self, key):
+            return self.once()
+
+        def __len__(self):
+            return self.once()
+
+        def __iter__(self):
+            return iter([self.once()])
 
     def tqdm(iterable):
         return iterable
 
     tqdm.trange = range
     text = f"start, rows = 1, [1, 2]\nfor epoch in {iterable}:\n    here()"
-    loops = loops_in(text, EPOCHS=7, args=SimpleNamespace(epochs=4), config=Config(), tqdm=tqdm)
+    settings = {"epochs": 6, "train": {"epochs": 8}}
+    loops = loops_in(text, EPOCHS=7, args=SimpleNamespace(epochs=4), config=Config(), settings=settings, tqdm=tqdm)
     assert loops == [(count, 2)]
 
 
