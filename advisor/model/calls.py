@@ -78,6 +78,16 @@ class FunctionLine:
 
 
 @dataclass(frozen=True, slots=True)
+class CalledFunction:
+    """The only function of the user's code that a lambda calls by its name."""
+
+    site: Site
+    """Where it is defined, in the file of the lambda."""
+    lines: tuple[FunctionLine, ...]
+    """What each line of its body does, as in `FunctionFacts.lines`; empty if the lambda draws random numbers itself."""
+
+
+@dataclass(frozen=True, slots=True)
 class BatchLine:
     """What the ops that one line in the body of a function makes do to a batch, directly or through a function that it calls."""
 
@@ -126,6 +136,8 @@ class FunctionFacts:
     """The user's line that first draws a random number."""
     lines: tuple[FunctionLine, ...] = ()
     """What each line of its body does, in the order of execution; empty if no random number is drawn or if it is unknown."""
+    called: CalledFunction | None = None
+    """The function that it calls, if it is a lambda that draws random numbers or makes datasets; None if that is unknown."""
     unchanged: tuple[tuple[int, int], ...] = ()
     """(component of the result, component of the element) pairs that are passed through unchanged; components are numbered as by
     `tf.nest.flatten`."""

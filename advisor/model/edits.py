@@ -133,6 +133,20 @@ class SetFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class WrappedHalves:
+    """What the calls get if a function is split that is passed in a lambda or a `functools.partial`."""
+
+    called: str
+    """The name of the function."""
+    first: str
+    """The lambda or partial around the first half."""
+    second: str
+    """That around the second half; empty if this one is passed by its name."""
+    bound: tuple[str, ...]
+    """Parameters of the second half that `second` fills."""
+
+
+@dataclass(frozen=True, slots=True)
 class SplitFunction:
     """Split the function of a call in two. The edit contains the text that is written, and the proof compiles this text."""
 
@@ -152,6 +166,18 @@ class SplitFunction:
     """Line in which the definition begins."""
     is_replaced: bool = True
     """Whether the two functions take the place of the definition; otherwise they are added after it."""
+    wrapped: WrappedHalves | None = None
+    """None if the function is passed by its name, or as a lambda that is split itself."""
+
+    @property
+    def first_argument(self) -> str:
+        """The expression that a call gets for the first half."""
+        return (self.wrapped.first if self.wrapped is not None else "") or self.first_name or self.first
+
+    @property
+    def second_argument(self) -> str:
+        """The expression that a call gets for the second half."""
+        return (self.wrapped.second if self.wrapped is not None else "") or self.second_name or self.second
 
 
 @dataclass(frozen=True, slots=True)

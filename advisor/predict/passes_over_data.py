@@ -39,9 +39,7 @@ class _Reads:
     """Elements at the root of the whole run, if the script counts steps instead of epochs; else None."""
 
 
-def horizon(
-    analysis: Analysis, pipeline: Pipeline, call: Call | None = None, *, makes_once: bool = False
-) -> Horizon:
+def horizon(analysis: Analysis, pipeline: Pipeline, call: Call | None = None, *, makes_once: bool = False) -> Horizon:
     """Return how often a run passes over the elements of a call.
 
     Args:
@@ -145,9 +143,7 @@ def _reads(analysis: Analysis, pipeline: Pipeline, consumed: Call, call: Call, m
     return _reads_of_loops(consumer, None if makes_once else call)
 
 
-def _reads_of_fit(
-    analysis: Analysis, consumer: Consumer, call: Call, is_finished: bool, makes_once: bool
-) -> _Reads:
+def _reads_of_fit(analysis: Analysis, consumer: Consumer, call: Call, is_finished: bool, makes_once: bool) -> _Reads:
     """From the arguments of `fit`; if the script has ended, from the epochs that were counted."""
     facts = analysis.keras
     given, initial, per_epoch, fits = (facts.get(n) for n in ("epochs", "initial_epoch", "steps_per_epoch", "fits"))

@@ -156,6 +156,7 @@ def split_edit(kind: type[E], call: Call, halves: Halves) -> E:
         texts.original,
         texts.line,
         texts.is_replaced,
+        texts.wrapped,
     )
 
 

@@ -20,7 +20,7 @@ from advisor.capture.instrument.graph_identity import traced_identity
 from advisor.capture.instrument.replay_log import LoggedCall
 from advisor.capture.instrument.traced_functions import function_facts
 from advisor.model import op_effects
-from advisor.model.edits import SplitFunction
+from advisor.model.edits import SplitFunction, WrappedHalves
 from advisor.replay.call_arguments import with_function
 from advisor.replay.edited import CannotSplit
 
@@ -43,14 +43,52 @@ def halves_of(name: str, edit: SplitFunction, function: Any) -> Halves:  # noqa:
     Raises:
         CannotSplit: The function is no plain Python function, or a variable of its closure has no value yet.
     """
+    if isinstance(function, functools.partial):
+        return _partials(name, edit, function)
+    plain, closure = _plain_and_closure(name, function)
+    if edit.wrapped is not None:
+        return _lambdas(name, edit, edit.wrapped, plain, closure)
+    return Halves(
+        compiled(plain, edit.first, edit.first_name, closure), compiled(plain, edit.second, edit.second_name, closure)
+    )
+
+
+def _plain_and_closure(name: str, function: Any) -> tuple[FunctionType, dict[str, Any]]:  # noqa: ANN401
     plain = plain_function(function)
     if plain is None:
         raise CannotSplit(name, "its function is not a Python function")
     closure = closure_of(plain)
     if closure is None:
         raise CannotSplit(name, "its function uses a variable that has no value yet")
+    return plain, closure
+
+
+def _partials(name: str, edit: SplitFunction, function: functools.partial[Any]) -> Halves:
+    """The halves of the function of a partial, with its arguments: what the text of the partials means at their place."""
+    plain, closure = _plain_and_closure(name, function.func)
+    first = compiled(plain, edit.first, edit.first_name, closure)
+    second = compiled(plain, edit.second, edit.second_name, closure)
+    given = {**dict(zip(plain.__code__.co_varnames, function.args, strict=False)), **function.keywords}
+    bound = edit.wrapped.bound if edit.wrapped is not None else ()
+    again = {parameter: given[parameter] for parameter in bound}
     return Halves(
-        compiled(plain, edit.first, edit.first_name, closure), compiled(plain, edit.second, edit.second_name, closure)
+        functools.partial(first, *function.args, **function.keywords),
+        functools.partial(second, **again) if again else second,
+    )
+
+
+def _lambdas(
+    name: str, edit: SplitFunction, wrapped: WrappedHalves, plain: FunctionType, closure: dict[str, Any]
+) -> Halves:
+    """The lambdas around the halves of the function that a lambda calls."""
+    inner = closure.get(wrapped.called, plain.__globals__.get(wrapped.called))
+    called, enclosing = _plain_and_closure(name, inner)
+    first = compiled(called, edit.first, edit.first_name, enclosing)
+    second = compiled(called, edit.second, edit.second_name, enclosing)
+    names = {**closure, edit.first_name: first, edit.second_name: second}
+    return Halves(
+        compiled(plain, wrapped.first, "", names),
+        compiled(plain, wrapped.second, "", names) if wrapped.second else second,
     )
 
 

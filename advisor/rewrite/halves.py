@@ -31,7 +31,7 @@ def replace_function(source: Source, call: LocatedCall, edit: SplitFunction) -> 
     argument = find_argument(call, "map_func")
     if argument is None or not call.form.is_link:
         raise CannotRewriteError(f"The function of {call.method} is not an argument in this line.")
-    kept = (edit.second_name or edit.second) if isinstance(edit, SplitFlatMap) else (edit.first_name or edit.first)
+    kept = edit.second_argument if isinstance(edit, SplitFlatMap) else edit.first_argument
     yield Splice(argument.start, argument.end, kept)
     if not edit.first_name:
         return
@@ -60,7 +60,7 @@ def first_link(source: Source, call: LocatedCall, edit: SplitFlatMap, autotune: 
         autotune: `tf.data.AUTOTUNE` in the names of the file.
     """
     assert call.link_start is not None  # `replace_function` requires a link
-    link = f".map({edit.first_name or edit.first}, num_parallel_calls={autotune})"
+    link = f".map({edit.first_argument}, num_parallel_calls={autotune})"
     place = call.link_start + len(call.dot_space)
     lines = NEWLINE.split(call.dot_space)
     backslash = " \\" if "\\" in call.dot_space else ""
@@ -79,7 +79,7 @@ def second_link(source: Source, call: LocatedCall, edit: SplitMap, changed: Mapp
     Raises:
         CannotRewriteError: An argument does more than name a value, so that it cannot be written twice.
     """
-    texts = {"map_func": edit.second_name or edit.second}
+    texts = {"map_func": edit.second_argument}
     nodes = {argument.keyword: argument.value for argument in call.form.holder.args if argument.keyword}
     for argument in call.arguments:
         keyword = argument.keyword

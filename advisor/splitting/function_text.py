@@ -11,8 +11,9 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from advisor.model.calls import Call
+from advisor.model.calls import Call, Site
 from advisor.splitting.cannot_split import CannotSplitError
+from advisor.splitting.wrappers import Wrapper, called_by, wrapper_of
 
 NEWLINE = re.compile(r"\r\n|\r|\n")
 Function = ast.FunctionDef | ast.Lambda
@@ -37,6 +38,8 @@ class FunctionText:
     function: Function
     scope: ast.AST
     """The function or module in which it is defined."""
+    wrapper: Wrapper | None = None
+    """The lambda or partial that the call gets, if that only calls the function."""
 
     @property
     def name(self) -> str:
@@ -52,12 +55,13 @@ class FunctionText:
         return "".join(self.lines[first - 1 : last])
 
 
-def function_of(text: str, call: Call) -> FunctionText:
+def function_of(text: str, call: Call, *, is_unwrapped: bool = False) -> FunctionText:
     """Return the function of a `map` or `flat_map`.
 
     Args:
         text: The text of the file that contains the call.
         call: The recorded call.
+        is_unwrapped: Whether to return the function that a lambda or a partial only calls, instead of the lambda.
 
     Raises:
         CannotSplitError: It cannot be found in this text, or is never cut.
@@ -69,16 +73,34 @@ def function_of(text: str, call: Call) -> FunctionText:
         raise CannotSplitError("the file cannot be parsed") from None
     parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
     located = _located(tree, lines, call)
+    function: Function
     argument = _argument(located, call.method)
-    if isinstance(argument, ast.Lambda):
-        function: Function = argument
+    wrapper = None
+    called = called_by(argument) if is_unwrapped else None
+    behind = _site_behind(argument, call) if called is not None else None
+    if called is not None and behind is not None:
+        definition = _definition(called.id, call, behind, _scopes(located, parents))
+        wrapper = wrapper_of(argument, definition)
+    if wrapper is not None:
+        function = definition
+    elif isinstance(argument, ast.Lambda):
+        function = argument
         _check_alone(tree, argument)
     elif isinstance(argument, ast.Name):
-        function = _definition(argument.id, call, _scopes(located, parents))
+        site = call.function.site if call.function is not None else None
+        function = _definition(argument.id, call, site, _scopes(located, parents))
     else:
         raise CannotSplitError(f"it is passed as `{ast.unparse(argument)[:60]}`, not by the name of a function")
     _check(function, parents)
-    return FunctionText(tree, lines, function, _scopes(function, parents)[0])
+    return FunctionText(tree, lines, function, _scopes(function, parents)[0], wrapper)
+
+
+def _site_behind(argument: ast.expr, call: Call) -> Site | None:
+    """Where the function is defined that a lambda or partial calls; None if that is unknown."""
+    facts = call.function
+    if facts is None or not isinstance(argument, ast.Lambda):
+        return facts.site if facts is not None else None
+    return facts.called.site if facts.called is not None else None
 
 
 def _located(tree: ast.Module, lines: tuple[str, ...], call: Call) -> ast.Call:
@@ -104,15 +126,15 @@ def _argument(call: ast.Call, method: str) -> ast.expr:
     return named[0] if named else call.args[0]
 
 
-def _definition(name: str, call: Call, scopes: list[ast.AST]) -> ast.FunctionDef:
+def _definition(name: str, call: Call, site: Site | None, scopes: list[ast.AST]) -> ast.FunctionDef:
     """Return the definition that a name refers to.
 
     Args:
         name: The name.
         call: The recorded call.
+        site: Where the function was recorded to be defined.
         scopes: The functions around the call, innermost first, and the module.
     """
-    site = call.function.site if call.function is not None else None
     if site is None or call.site is None or site.file != call.site.file:
         raise CannotSplitError(f"`{name}` is defined in another file")
     for scope in scopes:

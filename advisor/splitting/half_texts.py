@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from advisor.model.edits import WrappedHalves
 from advisor.splitting.cannot_split import CannotSplitError
-from advisor.splitting.function_text import NEWLINE, FunctionText, first_line
+from advisor.splitting.function_text import NEWLINE, FunctionText, first_line, is_constant
 from advisor.splitting.names_across import NamesAcross, fresh_name
+from advisor.splitting.wrappers import Wrapper
 
 
 class Suffixes(NamedTuple):
@@ -38,6 +40,8 @@ class Texts:
     """Line in which the definition begins; 0 for a lambda."""
     is_replaced: bool
     """Whether the halves take the place of the definition; otherwise they are added after it, because it has other users."""
+    wrapped: WrappedHalves | None = None
+    """What the calls get instead of the names, if the function is passed in a lambda or a partial."""
 
 
 def texts_of(
@@ -71,7 +75,34 @@ def texts_of(
         )
     for text in (texts.first, texts.second):
         _check_syntax(text, function_text)
-    return texts
+    wrapper = function_text.wrapper
+    return texts if wrapper is None else replace(texts, wrapped=_wrapped(function_text, wrapper, names, texts))
+
+
+def _wrapped(function_text: FunctionText, wrapper: Wrapper, names: NamesAcross, texts: Texts) -> WrappedHalves:
+    """Write the lambda or partial around each half: `lambda x: load_cached(x, size)`, `lambda x: load(x, size=size)`."""
+    node, called = wrapper.node, wrapper.called
+    whole = function_text.code(node)
+    if "#" in whole:
+        raise CannotSplitError(f"the {'lambda' if isinstance(node, ast.Lambda) else 'partial'} contains a comment")
+    start = _offset(function_text, called.lineno, called.col_offset)
+    start -= _offset(function_text, node.lineno, node.col_offset)
+    first = f"{whole[:start]}{texts.first_name}{whole[start + len(called.id) :]}"
+    if not names.bound:
+        return WrappedHalves(called.id, first, "", ())
+    values = [wrapper.bound[name] for name in names.bound]
+    if not all(is_constant(value, frozenset()) for value in values):
+        raise CannotSplitError(f"`{whole[:60]}` computes an argument that both halves need")
+    given = [f"{name}={function_text.code(value)}" for name, value in zip(names.bound, values, strict=True)]
+    if not isinstance(node, ast.Lambda):
+        second = f"{function_text.code(node.func)}({', '.join([texts.second_name, *given])})"
+        return WrappedHalves(called.id, first, second, names.bound)
+    inside = {inner.id for value in values for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+    if inside & set(names.crossing):
+        raise CannotSplitError(f"`{min(inside & set(names.crossing))}` is also the name of a value that it computes")
+    crossing = ", ".join(_parameters_of_lambda(function_text, names, inside))
+    second = f"lambda {crossing}: {texts.second_name}({crossing}, {', '.join(given)})"
+    return WrappedHalves(called.id, first, second, names.bound)
 
 
 def _lambdas(function_text: FunctionText, function: ast.Lambda, inner: ast.expr | None, names: NamesAcross) -> Texts:
@@ -88,6 +119,14 @@ def _lambdas(function_text: FunctionText, function: ast.Lambda, inner: ast.expr 
     )
     rest = f"{whole[:start]}{names.value}{whole[start + len(part) :]}"
     return Texts(first, f"lambda {_parameters(names)}: {rest}", "", "", "", 0, is_replaced=True)
+
+
+def _parameters_of_lambda(function_text: FunctionText, names: NamesAcross, used: set[str]) -> tuple[str, ...]:
+    """The parameters of the second lambda: unlike those of all others, of which AutoGraph cannot tell two in one line apart."""
+    lambdas = [node for node in ast.walk(function_text.tree) if isinstance(node, ast.Lambda)]
+    if tuple(names.crossing) not in {tuple(parameter.arg for parameter in node.args.args) for node in lambdas}:
+        return names.crossing
+    return (fresh_name(function_text, names.crossing[0], used), *names.crossing[1:])
 
 
 class _Definition:
@@ -204,7 +243,7 @@ class _Definition:
 
 
 def _parameters(names: NamesAcross) -> str:
-    return ", ".join([*names.crossing, *(f"{name}={default}" for name, default in names.defaults)])
+    return ", ".join([*names.crossing, *names.bound, *(f"{name}={default}" for name, default in names.defaults)])
 
 
 def _offset(function_text: FunctionText, line: int, column: int) -> int:

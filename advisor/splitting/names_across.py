@@ -26,6 +26,8 @@ class NamesAcross:
     """Statements of the first half that the second one repeats: constants and imports."""
     defaults: tuple[tuple[str, str], ...]
     """(parameter, text of its default) of parameters that the element does not fill."""
+    bound: tuple[str, ...]
+    """Parameters that a lambda or partial around the function fills."""
     value: str
     """Name of the value of the expression that is taken out of the statement at the cut; empty if there is none."""
 
@@ -49,8 +51,9 @@ def names_across(
     value = fresh_name(function_text, "value") if inner is not None else ""
     needed = names_needed([without(body[cut], inner, value), *body[cut + 1 :]])
     passed, defaults = parameters_of(function_text, element_spec)
+    filled = function_text.wrapper.bound if function_text.wrapper is not None else {}
     bound = names_bound(first)
-    repeatable = constant_statements(body, first, {*passed, *defaults})
+    repeatable = constant_statements(body, first, {*passed, *defaults, *filled})
     repeated: list[ast.stmt] = []
     for statement in reversed(first):
         names = set(names_bound([statement])) & needed
@@ -59,16 +62,18 @@ def names_across(
             needed |= names_needed([statement])
             needed -= names
     kept = {name: text for name, text in defaults.items() if name in needed and name not in bound}
-    certain = {*passed, *(name for name in defaults if name not in kept), *surely_bound(first)}
+    again = tuple(name for name in filled if name in needed and name not in bound)
+    certain = {*passed, *(name for name in (*defaults, *filled) if name not in kept), *surely_bound(first)}
     _check_values(first, needed)
-    order = dict.fromkeys([*passed, *defaults, *bound])
+    order = dict.fromkeys([*passed, *defaults, *filled, *bound])
     unsure = [name for name in order if name in needed and name not in certain and name not in kept]
     if unsure:
         raise CannotSplitError(f"`{unsure[0]}` is not assigned on every way to it")
-    crossing = tuple(name for name in order if name in needed and name not in kept) + ((value,) if value else ())
+    crossing = tuple(name for name in order if name in needed and name not in kept and name not in again)
+    crossing += (value,) if value else ()
     if not crossing:
         raise CannotSplitError("the rest uses nothing that is computed before it")
-    return NamesAcross(crossing, tuple(repeated), tuple(kept.items()), value)
+    return NamesAcross(crossing, tuple(repeated), tuple(kept.items()), again, value)
 
 
 def fresh_name(function_text: FunctionText, base: str, taken: Collection[str] = ()) -> str:
@@ -93,7 +98,7 @@ def parameters_of(function_text: FunctionText, element_spec: str) -> tuple[list[
     Raises:
         CannotSplitError: The element spec does not show which these are.
     """
-    arguments = function_text.function.args
+    arguments, wrapper = function_text.function.args, function_text.wrapper
     positional = [*arguments.posonlyargs, *arguments.args]
     default_texts = [ast.unparse(value) for value in arguments.defaults]
     with_default = dict(
@@ -108,6 +113,13 @@ def parameters_of(function_text: FunctionText, element_spec: str) -> tuple[list[
         for parameter, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         if value is not None
     }
+    bound = wrapper.bound if wrapper is not None else {}
+    if wrapper is not None and wrapper.filled is not None:
+        rest = {name: text for name, text in (with_default | only).items() if name not in (*wrapper.filled, *bound)}
+        return list(wrapper.filled), rest
+    with_default = {name: text for name, text in with_default.items() if name not in bound}
+    only = {name: text for name, text in only.items() if name not in bound}
+    positional = [parameter for parameter in positional if parameter.arg not in bound]
     if not with_default:
         return [parameter.arg for parameter in positional], only
     count = _components(element_spec)

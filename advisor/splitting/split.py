@@ -72,9 +72,9 @@ def split_function(text: str, call: Call, element_spec: str, is_script: bool) ->
 
 
 def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
-    function_text = function_of(text, call)
+    function_text = function_of(text, call, is_unwrapped=True)
     kind = _RANDOM if call.method == "map" else _DATASET
-    lines = _marked(call.function.lines if call.function is not None else (), kind)
+    lines = _marked(_lines(call, function_text), kind)
     if not any(line.is_random for line in lines):
         raise CannotSplitError(f"the traced graph does not show which of its lines {kind.what}")
     body = _body(function_text)
@@ -118,6 +118,14 @@ _BLOCKS: dict[type[ast.stmt], str] = {
     ast.While: "loop",
     ast.Try: "`try`",
 }
+
+
+def _lines(call: Call, function_text: FunctionText) -> tuple[FunctionLine, ...]:
+    """What the lines of the function do; of a lambda that only calls it, of the called function."""
+    facts = call.function
+    if facts is None:
+        return ()
+    return facts.called.lines if function_text.wrapper is not None and facts.called is not None else facts.lines
 
 
 def _marked(lines: Sequence[FunctionLine], kind: _Cut) -> tuple[FunctionLine, ...]:

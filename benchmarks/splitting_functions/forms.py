@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -114,6 +115,27 @@ def _() -> Any:
         return tf.image.random_brightness(image, delta)
 
     return jpegs().map(functools.partial(load, 9.0))
+
+
+@case("form", "`functools.partial` with names, around a function that is used twice")
+def _() -> Any:
+    def load(data: Any, side: int, *, is_training: bool) -> Any:
+        image = tf.image.resize(decode(data), (side, side))
+        return augment(image) if is_training else image
+
+    side = 12
+    jpegs().map(functools.partial(load, side=side, is_training=False))
+    return jpegs().map(functools.partial(load, side=side, is_training=True), num_parallel_calls=tf.data.AUTOTUNE)
+
+
+@case("form", "a lambda that calls it with further arguments")
+def _() -> Any:
+    def load(data: Any, label: Any, side: int, delta: float = 3.0) -> Any:
+        image = tf.image.resize(decode(data), (side, side))
+        return tf.image.random_brightness(image, delta), label
+
+    side, settings = 12, SimpleNamespace(delta=9.0)
+    return labelled().map(lambda data, label: load(data, label, side, delta=settings.delta))
 
 
 @case("form", "`*args`")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.edits import InsertAfter, SplitMap, Vectorize
 from advisor.model.finding import Safety
+from advisor.predict.splits import split_edit
 from advisor.prove.trial.elements.element_digests import Bounds
 from advisor.prove.trial.elements.equivalence import Equivalence
 from advisor.prove.trial.trial_result import REFUSED
@@ -16,6 +19,7 @@ from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.replay.edited import CannotSplit
 from advisor.replay.edited_calls import edited_calls
 from advisor.replay.replay import CannotReplay
+from advisor.splitting import split_function
 from tests.recorded import Recorded
 from tests.replay.test_vectorized_calls import rows, values
 
@@ -75,6 +79,63 @@ def test_an_unseeded_split_is_exact(recorded: Recorded, tmp_path) -> None:
     recorded.recorder.is_open = False
     judgement = Equivalence(recorded.recorder, str(call_id_of(dataset)), Bounds(400, 5.0), tmp_path).judge(edits)
     assert (str(judgement.seen), judgement.undecided) == ("exact", "")
+
+
+def noisy(row: Any, label: Any, scale: float, *, is_training: bool = False) -> Any:
+    """A function of a script, which is passed in lambdas and partials."""
+    row = tf_sin(row) * scale
+    if is_training:
+        row = row + random_like(row) * scale
+    return row, label
+
+
+def tf_sin(row: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.sin(row)
+
+
+def random_like(row: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.random.normal(tf.shape(row))
+
+
+def lambda_of(dataset: Any, scale: float) -> Any:
+    is_training = scale > 0
+    return dataset.map(lambda row, label: noisy(row, label, scale, is_training=is_training))
+
+
+def nested_lambda_of(dataset: Any, scale: float) -> Any:
+    def inner(row: Any, label: Any, scale: float) -> Any:
+        row = tf_sin(row)
+        return row + random_like(row) * scale, label
+
+    return dataset.map(lambda row, label: inner(row, label, scale))
+
+
+def partial_of(dataset: Any, scale: float) -> Any:
+    return dataset.map(functools.partial(noisy, scale=scale, is_training=True))
+
+
+@pytest.mark.parametrize("passed", [lambda_of, nested_lambda_of, partial_of])
+@pytest.mark.parametrize("seed", [None, 5])
+def test_a_function_in_a_lambda_or_partial_is_split(recorded: Recorded, tmp_path, passed: Any, seed: Any) -> None:
+    import tensorflow as tf
+
+    tf.random.set_seed(seed)
+    try:
+        dataset = passed(tf.data.Dataset.from_tensor_slices((rows(60), list(range(60)))), 2.0)
+        call = recorded.call("map")
+        spec = recorded.call("from_tensor_slices").element_spec
+        split = split_function(Path(__file__).read_text(), call, spec, is_script=True)
+        edits = split_edit(SplitMap, call, split), InsertAfter(call.id, "cache")
+        assert split.names == ("row", "label") and edits[0].wrapped is not None and edits[0].wrapped.bound
+        recorded.recorder.is_open = False
+        judgement = Equivalence(recorded.recorder, str(call_id_of(dataset)), Bounds(400, 5.0), tmp_path).judge(edits)
+        assert (str(judgement.seen), judgement.undecided) == ("exact", "")
+    finally:
+        tf.random.set_seed(None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

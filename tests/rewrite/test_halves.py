@@ -162,6 +162,89 @@ one = prepare(tf.zeros([3]))
 ds = rows.map(prepare_cached).cache().map(prepare_random)
 """,
     ),
+    "a lambda in a helper, whose function has another user": Script(
+        """\
+def prepare(row, by, train):
+    row = tf.nn.softmax(row) / by
+    if train:
+        row = noisy(row) * by
+    return row
+
+
+def make(by, train):
+    ds = rows.map(lambda row: prepare(row, by, train))
+    return ds.batch(3)
+
+
+datasets = [make(24.0, train=True)]
+valid = rows.map(lambda row: prepare(row, 1.0, train=False))
+""",
+        """\
+def prepare(row, by, train):
+    row = tf.nn.softmax(row) / by
+    if train:
+        row = noisy(row) * by
+    return row
+
+
+def prepare_cached(row, by, train):
+    row = tf.nn.softmax(row) / by
+    return row
+
+
+def prepare_random(row, by, train):
+    if train:
+        row = noisy(row) * by
+    return row
+
+
+def make(by, train):
+    ds = rows.map(lambda row: prepare_cached(row, by, train)).cache().map(lambda row_2: prepare_random(row_2, by=by, train=train))
+    return ds.batch(3)
+
+
+datasets = [make(24.0, train=True)]
+valid = rows.map(lambda row: prepare(row, 1.0, train=False))
+""",
+    ),
+    "a partial": Script(
+        """\
+import functools
+
+
+def prepare(factor, row, half=0.5):
+    row = tf.exp(row / 24.0) * half
+    return noisy(row) * factor
+
+
+ds = (
+    rows
+    .map(functools.partial(prepare, 3.0))
+    .batch(3)
+)
+""",
+        """\
+import functools
+
+
+def prepare_cached(factor, row, half=0.5):
+    row = tf.exp(row / 24.0) * half
+    return row
+
+
+def prepare(row, factor):
+    return noisy(row) * factor
+
+
+ds = (
+    rows
+    .map(functools.partial(prepare_cached, 3.0))
+    .cache()
+    .map(functools.partial(prepare, factor=3.0))
+    .batch(3)
+)
+""",
+    ),
 }
 
 
@@ -171,7 +254,7 @@ def edits_of(calls, text, has_parallel_fix):
     texts = halves.texts
     split = SplitMap(
         call.id, texts.first, texts.second, halves.names, texts.first_name, texts.second_name, texts.original, texts.line,
-        texts.is_replaced,
+        texts.is_replaced, texts.wrapped,
     )  # fmt: skip
     moves = [MoveAfter(other.id, call.id) for other in calls.values() if other.method == "shuffle"]
     parallel = [SetArgument(call.id, "num_parallel_calls", 1)] if has_parallel_fix else []
@@ -204,7 +287,12 @@ def test_the_written_halves_are_the_proved_ones(name, tmp_path, monkeypatch, rec
     assert [elements(dataset) for dataset in patched] == expected
 
     wrong = after[len(HEAD) :]
-    for old, new in ((b"* 2.0", b"* 3.0"), (b"* factor", b"* 3.0"), (b"return noisy", b"return 2.0 * noisy")):
+    for old, new in (
+        (b"* 2.0", b"* 3.0"),
+        (b"* factor", b"* 9.0"),
+        (b"* by", b"* 3.0"),
+        (b"return noisy", b"return 2.0 * noisy"),
+    ):
         wrong = wrong.replace(old, new)
     wrong = HEAD.encode() + wrong
     assert wrong != after

@@ -8,7 +8,7 @@ import textwrap
 
 import pytest
 
-from advisor.model.calls import Call, FunctionFacts, FunctionLine, Site
+from advisor.model.calls import Call, CalledFunction, FunctionFacts, FunctionLine, Site
 from advisor.splitting import CannotSplitError, Halves, split_function
 
 ONE = "TensorSpec(shape=(), dtype=tf.string, name=None)"
@@ -28,7 +28,12 @@ def recorded(text: str, draws: str, spec: str = ONE) -> tuple[str, Call]:
     column = len(line.encode()[: node.end_col_offset].decode()) + 1
     argument = node.args[0]
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
-    function = functions.get(ast.unparse(argument).rpartition(".")[2], argument)
+    behind = argument
+    if isinstance(argument, ast.Call) and argument.args:  # functools.partial(load, ...)
+        behind = argument.args[0]
+    elif isinstance(argument, ast.Lambda) and isinstance(argument.body, ast.Call):
+        behind = argument.body.func
+    function = functions.get(ast.unparse(behind).rpartition(".")[2], argument)
     first = min([function.lineno, *(d.lineno for d in getattr(function, "decorator_list", ()))])
     lines = []
     body = function.body if isinstance(function, ast.FunctionDef) else [getattr(function, "body", function)]
@@ -37,13 +42,15 @@ def recorded(text: str, draws: str, spec: str = ONE) -> tuple[str, Call]:
             called = ast.unparse(call.func).rpartition(".")[2]
             lines.append(FunctionLine(call.lineno, called, {called.title(): 1}, called in draws.split(), 64))
     site = Site("train.py", first, 1, function.end_lineno or first, 1)
+    is_called = isinstance(argument, ast.Lambda) and function is not argument
     random_line = min((line.line for line in lines if line.is_random), default=first)
     facts = FunctionFacts(
         "f",
         site,
         True,
         ("RandomUniform",),
-        lines=tuple(lines),
+        lines=() if is_called else tuple(lines),
+        called=CalledFunction(site, tuple(lines)) if is_called else None,
         random_site=Site("train.py", random_line, 1, random_line, 1),
     )
     end_line = node.end_lineno or node.lineno
@@ -255,7 +262,8 @@ def test_refused(reason: str):
     ("text", "reason"),
     [
         ("class A:\n    def load(self, x):\n        y = decode(x)\n        return flip(y)\nds = ds.map(A().load)\n", "passed as"),
-        ("ds = ds.map(functools.partial(load, 3))\n", "it is passed as `functools.partial"),
+        ("ds = ds.map(functools.partial(load, 3))\n", "does not name a function"),
+        ("ds = ds.map(functools.partial(Model().load, 3))\n", "it is passed as `functools.partial"),
         ("load = lambda x: flip(decode(x))\nds = ds.map(load)\n", "does not name a function"),
         ("def load(*x):\n    y = decode(x)\n    return flip(y)\nds = ds.map(load)\n", "variable number of arguments"),
         ("@cache\ndef load(x):\n    y = decode(x)\n    return flip(y)\nds = ds.map(load)\n", "decorator other than"),
@@ -270,6 +278,101 @@ def test_refused(reason: str):
 def test_other_forms_are_refused(text: str, reason: str):
     with pytest.raises(CannotSplitError, match=reason):
         split(text)
+
+
+LOAD = """
+        def load(file, label, size, training=True):
+            image = resize(decode(file), size)
+            if training:
+                image = flip(image)
+            return crop(image, size), label
+        """
+
+
+@pytest.mark.parametrize(
+    ("passed", "first", "second"),
+    [
+        (
+            "lambda x, y: load(x, y, args.size)",
+            "lambda x, y: load_cached(x, y, args.size)",
+            "lambda label, image: load(label, image, size=args.size)",
+        ),
+        (
+            "lambda y, x: load(x, training=flags.train, label=y, size=(WIDTH, 64))",
+            "lambda y, x: load_cached(x, training=flags.train, label=y, size=(WIDTH, 64))",
+            "lambda label, image: load(label, image, training=flags.train, size=(WIDTH, 64))",
+        ),
+        (
+            "functools.partial(load, size=args.size)",
+            "functools.partial(load_cached, size=args.size)",
+            "functools.partial(load, size=args.size)",
+        ),
+        (
+            "partial(load, training=False, size=224)",
+            "partial(load_cached, training=False, size=224)",
+            "partial(load, training=False, size=224)",
+        ),
+    ],
+)
+def test_a_lambda_or_partial_that_only_calls_a_function_stays_around_both_halves(passed, first, second):
+    halves = split(f"{LOAD}ds = ds.map({passed}, num_parallel_calls=8)\n".replace("\n        ", "\n"), spec=TWO)
+    assert halves.texts.wrapped is not None and halves.names == ("label", "image")
+    assert (halves.texts.wrapped.first, halves.texts.wrapped.second) == (first, second)
+    assert halves.texts.first == textwrap.dedent("""\
+        def load_cached(file, label, size, training=True):
+            image = resize(decode(file), size)
+            return label, image
+        """)
+    arguments = {"size", "training"} & set(halves.texts.wrapped.bound)
+    default = "" if "training" in arguments else ", training=True"
+    assert halves.texts.second.startswith(
+        f"def load(label, image, {', '.join(halves.texts.wrapped.bound)}{default}):\n"
+    )
+
+
+def test_a_second_half_that_needs_no_argument_of_the_wrapper_is_passed_by_its_name():
+    halves = split("""
+        def load(size, file):
+            image = resize(decode(file), size)
+            return flip(image)
+        ds = ds.map(partial(load, 224))
+        """)  # fmt: skip
+    assert halves.texts.wrapped is not None
+    assert (halves.texts.wrapped.first, halves.texts.wrapped.second) == ("partial(load_cached, 224)", "")
+    assert halves.texts.second == "def load(image):\n    return flip(image)\n"
+
+
+def test_an_argument_that_the_first_half_changes_is_passed_on():
+    halves = split("""
+        def load(file, seen):
+            image = decode(file)
+            seen = seen + image
+            return flip(image) + seen
+        ds = ds.map(lambda x: load(x, 3))
+        """)  # fmt: skip
+    assert halves.names == ("seen", "image") and halves.texts.wrapped is not None
+    assert halves.texts.wrapped.second == ""
+
+
+@pytest.mark.parametrize(
+    ("passed", "reason"),
+    [
+        ("lambda x: load(x, *sizes)", "does not show which parameters it fills"),
+        ("lambda x: load(x, 3, 4)", "does not show which parameters it fills"),
+        ("partial(load, **options)", "does not show which parameters it fills"),
+        ("lambda x, n=3: load(x, n)", "parameters with defaults"),
+        ("lambda x: load(x, make())", "computes an argument that both halves need"),
+        ("partial(load, size=make())", "computes an argument that both halves need"),
+        ("lambda x: load(x, image)", "`image` is also the name of a value"),
+        ("lambda x: load(decode(x), 3)", "the traced graph does not show"),
+        ("lambda x: load(x, x)", "the traced graph does not show"),
+        ("partial(load,  # decodes\n    size=3)", "contains a comment"),
+    ],
+)
+def test_wrappers_that_are_not_written_again(passed, reason):
+    text = "def load(file, size):\n    image = decode(file)\n    return crop(flip(image), size)\n"
+    with pytest.raises(CannotSplitError, match=reason):
+        split(f"{text}ds = ds.map({passed})\n")
 
 
 def test_a_refusal_names_the_line_at_which_an_author_would_cut():

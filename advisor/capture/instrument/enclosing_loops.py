@@ -134,7 +134,11 @@ def _length(iterable: ast.expr, frame: FrameType) -> int | None:
     if isinstance(iterable, ast.List | ast.Tuple):
         return None if any(isinstance(item, ast.Starred) for item in iterable.elts) else len(iterable.elts)
     stored = _value(iterable, frame)
-    return len(stored) if type(stored) in _SIZED else None
+    if (
+        isinstance(stored, list | tuple | dict | set | range) and type(stored) in _SIZED
+    ):  # a subclass may count otherwise
+        return len(stored)
+    return None
 
 
 def _integer(expression: ast.expr, frame: FrameType) -> int | None:

@@ -6,16 +6,19 @@ In: the graph that TensorFlow traced of the function of a transformation.  Out: 
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING
 from advisor.capture.instrument.data_flow import nodes_inside
-from advisor.model.calls import FunctionLine, Site
+from advisor.model.calls import CalledFunction, FunctionLine, Site
 
 _MAX_LINES = 200
 """Functions that make ops in more places are not described, so that they do not inflate the recording."""
@@ -43,6 +46,8 @@ def function_lines(
         function: The callable that the user passed to the transformation.
         site: Where the callable is defined; None if unknown.
     """
+    while isinstance(function, functools.partial):
+        function = function.func
     code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
     if site is None or code is None:
         return ()
@@ -66,6 +71,39 @@ def function_lines(
         size = _bytes_before(graph, operations, numbers[0])
         lines.append(FunctionLine(line, called, counts, not wanted.isdisjoint(counts), size))
     return tuple(lines)
+
+
+def called_function(graph: Any, random_ops: Iterable[str], function: object) -> CalledFunction | None:  # noqa: ANN401
+    """Return the function of the user's code that a lambda calls by its name, if it names only one.
+
+    Args:
+        graph: The traced `FuncGraph`.
+        random_ops: Types of ops that draw random numbers.
+        function: The callable that the user passed to the transformation.
+    """
+    if not isinstance(function, FunctionType) or function.__name__ != "<lambda>":
+        return None
+    code = function.__code__
+    named = {name: function.__globals__.get(name) for name in code.co_names}
+    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+        with contextlib.suppress(ValueError):  # it has no value yet
+            named[name] = cell.cell_contents
+    found = [value for value in named.values() if isinstance(value, FunctionType)]
+    own = [value for value in found if value.__code__.co_filename == code.co_filename]
+    if len(own) != 1:
+        return None
+    site = site_of(own[0].__code__)
+    return CalledFunction(site, function_lines(graph, random_ops, own[0], site))
+
+
+def site_of(code: CodeType) -> Site:
+    """Return the lines of a function.
+
+    Args:
+        code: Its code object.
+    """
+    lines = [line for _, _, line in code.co_lines() if line is not None] or [code.co_firstlineno]
+    return Site(code.co_filename, code.co_firstlineno, 1, max(lines), 1)
 
 
 def _graph_inside(graph: Any) -> Any:  # noqa: ANN401

@@ -14,7 +14,7 @@ from advisor.capture.instrument.batch_forms import PLUMBING
 from advisor.capture.instrument.batch_lines import batch_lines
 from advisor.capture.instrument.captured_state import Captured, captured_by, uses_enclosing
 from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
-from advisor.capture.instrument.function_lines import function_lines
+from advisor.capture.instrument.function_lines import called_function, function_lines, site_of
 from advisor.capture.instrument.padding_kept import keeps_padding
 from advisor.capture.instrument.ragged_forms import ragged_results
 from advisor.model.calls import FunctionFacts, Site
@@ -110,6 +110,7 @@ def function_facts(
     has_assignment = any(op in ops for op in _ASSIGNMENTS)
     random_ops = {op for op in ops if op in RANDOM_OPS or (has_assignment and op.startswith(_STATELESS_RANDOM))}
     flow = _dataflow(wrappers, random_ops, site)
+    is_split = flow is not None and bool(random_ops or any(is_dataset_op(op) for op in ops))
     return FunctionFacts(
         name=function_name(function),
         site=site,
@@ -127,9 +128,8 @@ def function_facts(
         flow=() if flow is None else flow.flow,
         fixed_ops={} if flow is None else flow.fixed_ops,
         random_site=None if flow is None else flow.random_site,
-        lines=()
-        if flow is None or not (random_ops or any(is_dataset_op(op) for op in ops))
-        else function_lines(wrappers[0].function.graph, random_ops, function, site),
+        lines=function_lines(wrappers[0].function.graph, random_ops, function, site) if is_split else (),
+        called=called_function(wrappers[0].function.graph, random_ops, function) if is_split else None,
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,
         uses_enclosing=any(uses_enclosing(wrapper.function.graph) for wrapper in wrappers),
@@ -185,8 +185,7 @@ def function_site(function: object, is_user_file: Any) -> Site | None:  # noqa: 
     code = getattr(inspect.unwrap(function) if callable(function) else function, "__code__", None)
     if code is None or not is_user_file(code.co_filename):
         return None
-    lines = [line for _, _, line in code.co_lines() if line is not None] or [code.co_firstlineno]
-    return Site(code.co_filename, code.co_firstlineno, 1, max(lines), 1)
+    return site_of(code)
 
 
 def _is_seeded(node: Any) -> bool:  # noqa: ANN401
