@@ -79,7 +79,7 @@ class FunctionLine:
 
 @dataclass(frozen=True, slots=True)
 class CalledFunction:
-    """The only function of the user's code that a lambda calls by its name."""
+    """The only function or method of the user's code that a lambda names."""
 
     site: Site
     """Where it is defined, in the file of the lambda."""

@@ -134,14 +134,14 @@ class SetFunction:
 
 @dataclass(frozen=True, slots=True)
 class WrappedHalves:
-    """What the calls get if a function is split that is passed in a lambda or a `functools.partial`."""
+    """What the calls get if a method is split, or a function that is passed in a lambda or a `functools.partial`."""
 
     called: str
-    """The name of the function."""
+    """The name of the function; of a method, with its object: `self.load`."""
     first: str
-    """The lambda or partial around the first half."""
+    """The expression for the first half: `self.load_cached`, `lambda x: load_cached(x, size)`."""
     second: str
-    """That around the second half; empty if this one is passed by its name."""
+    """That for the second half; empty if this one is passed by its name."""
     bound: tuple[str, ...]
     """Parameters of the second half that `second` fills."""
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 import __future__
 
 import functools
+import inspect
 import linecache
 import operator
 from collections.abc import Callable, Mapping
-from types import FunctionType
+from dataclasses import replace
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from advisor.capture.instrument.graph_identity import traced_identity
@@ -45,6 +47,8 @@ def halves_of(name: str, edit: SplitFunction, function: Any) -> Halves:  # noqa:
     """
     if isinstance(function, functools.partial):
         return _partials(name, edit, function)
+    if isinstance(function, MethodType):
+        return _methods(name, edit, function)
     plain, closure = _plain_and_closure(name, function)
     if edit.wrapped is not None:
         return _lambdas(name, edit, edit.wrapped, plain, closure)
@@ -65,10 +69,10 @@ def _plain_and_closure(name: str, function: Any) -> tuple[FunctionType, dict[str
 
 def _partials(name: str, edit: SplitFunction, function: functools.partial[Any]) -> Halves:
     """The halves of the function of a partial, with its arguments: what the text of the partials means at their place."""
-    plain, closure = _plain_and_closure(name, function.func)
-    first = compiled(plain, edit.first, edit.first_name, closure)
-    second = compiled(plain, edit.second, edit.second_name, closure)
-    given = {**dict(zip(plain.__code__.co_varnames, function.args, strict=False)), **function.keywords}
+    inner = function.func
+    first, second = halves_of(name, replace(edit, wrapped=None), inner)
+    named = inspect.signature(getattr(inner, "python_function", inner)).parameters
+    given = {**dict(zip(named, function.args, strict=False)), **function.keywords}
     bound = edit.wrapped.bound if edit.wrapped is not None else ()
     again = {parameter: given[parameter] for parameter in bound}
     return Halves(
@@ -77,15 +81,26 @@ def _partials(name: str, edit: SplitFunction, function: functools.partial[Any]) 
     )
 
 
+def _methods(name: str, edit: SplitFunction, function: MethodType) -> Halves:
+    """The halves of a method, as methods of the same object."""
+    plain, closure = _plain_and_closure(name, function.__func__)
+    halves = (
+        compiled(plain, edit.first, edit.first_name, closure),
+        compiled(plain, edit.second, edit.second_name, closure),
+    )
+    return Halves(*(MethodType(half, function.__self__) for half in halves))
+
+
 def _lambdas(
     name: str, edit: SplitFunction, wrapped: WrappedHalves, plain: FunctionType, closure: dict[str, Any]
 ) -> Halves:
     """The lambdas around the halves of the function that a lambda calls."""
-    inner = closure.get(wrapped.called, plain.__globals__.get(wrapped.called))
-    called, enclosing = _plain_and_closure(name, inner)
-    first = compiled(called, edit.first, edit.first_name, enclosing)
-    second = compiled(called, edit.second, edit.second_name, enclosing)
-    names = {**closure, edit.first_name: first, edit.second_name: second}
+    values = {**plain.__globals__, **closure}
+    owner, _, called = wrapped.called.rpartition(".")
+    inner = getattr(values.get(owner), called, None) if owner else values.get(called)
+    first, second = halves_of(name, replace(edit, wrapped=None), inner)
+    own = {edit.first_name: first, edit.second_name: second}
+    names = {**closure, owner: _Extended(values[owner], own)} if owner else {**closure, **own}
     return Halves(
         compiled(plain, wrapped.first, "", names),
         compiled(plain, wrapped.second, "", names) if wrapped.second else second,
@@ -107,6 +122,16 @@ def closure_of(function: FunctionType) -> dict[str, Any] | None:
         }
     except ValueError:
         return None
+
+
+class _Extended:
+    """An object of the script with further methods."""
+
+    def __init__(self, base: Any, methods: Mapping[str, Any]) -> None:  # noqa: ANN401
+        self._base, self._methods = base, methods
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return self._methods[name] if name in self._methods else getattr(self._base, name)
 
 
 def compiled(

@@ -79,10 +79,11 @@ def function_of(text: str, call: Call, *, is_unwrapped: bool = False) -> Functio
     called = called_by(argument) if is_unwrapped else None
     behind = _site_behind(argument, call) if called is not None else None
     if called is not None and behind is not None:
-        definition = _definition(called.id, call, behind, _scopes(located, parents))
-        wrapper = wrapper_of(argument, definition)
-    if wrapper is not None:
-        function = definition
+        if isinstance(called, ast.Attribute):
+            function = _method(tree, called.attr, call, behind, parents)
+        else:
+            function = _definition(called.id, call, behind, _scopes(located, parents))
+        wrapper = wrapper_of(argument, function, is_method=isinstance(called, ast.Attribute))
     elif isinstance(argument, ast.Lambda):
         function = argument
         _check_alone(tree, argument)
@@ -91,7 +92,7 @@ def function_of(text: str, call: Call, *, is_unwrapped: bool = False) -> Functio
         function = _definition(argument.id, call, site, _scopes(located, parents))
     else:
         raise CannotSplitError(f"it is passed as `{ast.unparse(argument)[:60]}`, not by the name of a function")
-    _check(function, parents)
+    _check(function, parents, is_method=wrapper is not None and wrapper.receiver != "")
     return FunctionText(tree, lines, function, _scopes(function, parents)[0], wrapper)
 
 
@@ -195,7 +196,24 @@ def _outside(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> list[ast.AST]:
     return outside
 
 
-def _check(function: Function, parents: dict[ast.AST, ast.AST]) -> None:
+def _method(tree: ast.Module, name: str, call: Call, site: Site, parents: dict[ast.AST, ast.AST]) -> ast.FunctionDef:
+    """Return the definition of a method, if no other class and no assignment of the file gives the name another meaning."""
+    if call.site is None or site.file != call.site.file:
+        raise CannotSplitError(f"`{name}` is defined in another file")
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
+    methods = [node for node in found if isinstance(parents.get(node), ast.ClassDef)]
+    is_assigned = any(
+        isinstance(node, ast.Attribute) and node.attr == name and not isinstance(node.ctx, ast.Load)
+        for node in ast.walk(tree)
+    )
+    if len(methods) > 1 or is_assigned or name.startswith("__"):
+        raise CannotSplitError(f"`{name}` has more than one meaning")
+    if not methods or site.line not in (first_line(methods[0]), methods[0].lineno):
+        raise CannotSplitError(f"`{name}` does not name a method that is defined where it was recorded")
+    return methods[0]
+
+
+def _check(function: Function, parents: dict[ast.AST, ast.AST], is_method: bool) -> None:
     """Raise CannotSplitError if the function has a form that is never cut."""
     for node in ast.walk(function):
         for kinds, reason in _FORBIDDEN:
@@ -211,7 +229,7 @@ def _check(function: Function, parents: dict[ast.AST, ast.AST]) -> None:
         raise CannotSplitError("a default of its parameters is more than a name or a literal")
     if isinstance(function, ast.Lambda):
         return
-    if isinstance(parents.get(function), ast.ClassDef):
+    if isinstance(parents.get(function), ast.ClassDef) and not is_method:
         raise CannotSplitError("it is a method")
     if any(
         ast.unparse(decorator) not in ("tf.function", "tensorflow.function") for decorator in function.decorator_list
@@ -219,7 +237,8 @@ def _check(function: Function, parents: dict[ast.AST, ast.AST]) -> None:
         raise CannotSplitError("it has a decorator other than tf.function")
     if getattr(function, "type_params", ()):
         raise CannotSplitError("it has type parameters")
-    if any(isinstance(node, ast.Name) and node.id == function.name for node in ast.walk(function)):
+    names = {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in ast.walk(function)}
+    if function.name in names:
         raise CannotSplitError("it calls itself")
 
 

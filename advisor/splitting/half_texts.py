@@ -80,29 +80,33 @@ def texts_of(
 
 
 def _wrapped(function_text: FunctionText, wrapper: Wrapper, names: NamesAcross, texts: Texts) -> WrappedHalves:
-    """Write the lambda or partial around each half: `lambda x: load_cached(x, size)`, `lambda x: load(x, size=size)`."""
+    """Write what the calls get for each half: `lambda x: load_cached(x, size)`, `self.load_random`."""
     node, called = wrapper.node, wrapper.called
     whole = function_text.code(node)
     if "#" in whole:
         raise CannotSplitError(f"the {'lambda' if isinstance(node, ast.Lambda) else 'partial'} contains a comment")
-    start = _offset(function_text, called.lineno, called.col_offset)
-    start -= _offset(function_text, node.lineno, node.col_offset)
-    first = f"{whole[:start]}{texts.first_name}{whole[start + len(called.id) :]}"
+    end = _offset(function_text, called.end_lineno or called.lineno, called.end_col_offset or 0)
+    end -= _offset(function_text, node.lineno, node.col_offset)
+    first = f"{whole[: end - len(wrapper.name)]}{texts.first_name}{whole[end:]}"
+    owner = f"{function_text.code(called.value)}." if isinstance(called, ast.Attribute) else ""
+    second_name, name = f"{owner}{texts.second_name}", f"{owner}{wrapper.name}"
     if not names.bound:
-        return WrappedHalves(called.id, first, "", ())
+        return WrappedHalves(name, first, second_name if owner else "", ())
     values = [wrapper.bound[name] for name in names.bound]
     if not all(is_constant(value, frozenset()) for value in values):
         raise CannotSplitError(f"`{whole[:60]}` computes an argument that both halves need")
     given = [f"{name}={function_text.code(value)}" for name, value in zip(names.bound, values, strict=True)]
     if not isinstance(node, ast.Lambda):
-        second = f"{function_text.code(node.func)}({', '.join([texts.second_name, *given])})"
-        return WrappedHalves(called.id, first, second, names.bound)
-    inside = {inner.id for value in values for inner in ast.walk(value) if isinstance(inner, ast.Name)}
+        assert isinstance(node, ast.Call)
+        second = f"{function_text.code(node.func)}({', '.join([second_name, *given])})"
+        return WrappedHalves(name, first, second, names.bound)
+    read = [*values, *([called.value] if isinstance(called, ast.Attribute) else [])]
+    inside = {inner.id for value in read for inner in ast.walk(value) if isinstance(inner, ast.Name)}
     if inside & set(names.crossing):
         raise CannotSplitError(f"`{min(inside & set(names.crossing))}` is also the name of a value that it computes")
     crossing = ", ".join(_parameters_of_lambda(function_text, names, inside))
-    second = f"lambda {crossing}: {texts.second_name}({crossing}, {', '.join(given)})"
-    return WrappedHalves(called.id, first, second, names.bound)
+    second = f"lambda {crossing}: {second_name}({crossing}, {', '.join(given)})"
+    return WrappedHalves(name, first, second, names.bound)
 
 
 def _lambdas(function_text: FunctionText, function: ast.Lambda, inner: ast.expr | None, names: NamesAcross) -> Texts:
@@ -243,7 +247,9 @@ class _Definition:
 
 
 def _parameters(names: NamesAcross) -> str:
-    return ", ".join([*names.crossing, *names.bound, *(f"{name}={default}" for name, default in names.defaults)])
+    own = [names.receiver] if names.receiver else []
+    defaults = (f"{name}={default}" for name, default in names.defaults)
+    return ", ".join([*own, *names.crossing, *names.bound, *defaults])
 
 
 def _offset(function_text: FunctionText, line: int, column: int) -> int:

@@ -28,6 +28,8 @@ class NamesAcross:
     """(parameter, text of its default) of parameters that the element does not fill."""
     bound: tuple[str, ...]
     """Parameters that a lambda or partial around the function fills."""
+    receiver: str
+    """The first parameter of a method, which both halves have; empty for a function."""
     value: str
     """Name of the value of the expression that is taken out of the statement at the cut; empty if there is none."""
 
@@ -63,6 +65,9 @@ def names_across(
             needed -= names
     kept = {name: text for name, text in defaults.items() if name in needed and name not in bound}
     again = tuple(name for name in filled if name in needed and name not in bound)
+    receiver = function_text.wrapper.receiver if function_text.wrapper is not None else ""
+    if receiver and receiver in bound:
+        raise CannotSplitError(f"it assigns `{receiver}`")
     certain = {*passed, *(name for name in (*defaults, *filled) if name not in kept), *surely_bound(first)}
     _check_values(first, needed)
     order = dict.fromkeys([*passed, *defaults, *filled, *bound])
@@ -73,7 +78,7 @@ def names_across(
     crossing += (value,) if value else ()
     if not crossing:
         raise CannotSplitError("the rest uses nothing that is computed before it")
-    return NamesAcross(crossing, tuple(repeated), tuple(kept.items()), again, value)
+    return NamesAcross(crossing, tuple(repeated), tuple(kept.items()), again, receiver, value)
 
 
 def fresh_name(function_text: FunctionText, base: str, taken: Collection[str] = ()) -> str:
@@ -99,7 +104,7 @@ def parameters_of(function_text: FunctionText, element_spec: str) -> tuple[list[
         CannotSplitError: The element spec does not show which these are.
     """
     arguments, wrapper = function_text.function.args, function_text.wrapper
-    positional = [*arguments.posonlyargs, *arguments.args]
+    positional = [*arguments.posonlyargs, *arguments.args][bool(wrapper is not None and wrapper.receiver) :]
     default_texts = [ast.unparse(value) for value in arguments.defaults]
     with_default = dict(
         zip(

@@ -174,7 +174,9 @@ def _own_nodes(statement: ast.stmt) -> list[ast.AST]:
 
 
 def _is_used_once(function_text: FunctionText, is_script: bool) -> bool:
-    """Whether nothing but the call can use the function, so that its definition may be replaced."""
+    """Whether nothing but the call can use the function, so that its definition may be replaced; never so for a method."""
+    if function_text.wrapper is not None and function_text.wrapper.receiver:
+        return False
     name = function_text.name
     is_nested = not isinstance(function_text.scope, ast.Module)
     uses = sum(isinstance(node, ast.Name) and node.id == name for node in ast.walk(function_text.scope))

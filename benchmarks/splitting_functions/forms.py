@@ -108,6 +108,35 @@ def _() -> Any:
     return jpegs().map(Loader().load)
 
 
+@case("form", "a method, in its own class")
+def _() -> Any:
+    class Images:
+        side = 12
+
+        def prepare(self, data: Any, delta: float = 9.0) -> Any:
+            side = self.side
+            image = tf.image.resize(decode(data), (side, side))
+            return tf.image.random_brightness(image, delta)
+
+        def dataset(self) -> Any:
+            return jpegs().map(self.prepare)
+
+    return Images().dataset()
+
+
+@case("form", "a method, in a lambda")
+def _() -> Any:
+    class Pictures:
+        def brighten(self, data: Any, label: Any, delta: float) -> Any:
+            image = decode(data)
+            return tf.image.random_brightness(image, delta), label
+
+        def dataset(self, delta: float) -> Any:
+            return labelled().map(lambda data, label: self.brighten(data, label, delta))
+
+    return Pictures().dataset(9.0)
+
+
 @case("form", "`functools.partial`")
 def _() -> Any:
     def load(delta: float, data: Any) -> Any:

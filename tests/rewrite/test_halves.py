@@ -207,6 +207,43 @@ datasets = [make(24.0, train=True)]
 valid = rows.map(lambda row: prepare(row, 1.0, train=False))
 """,
     ),
+    "a method": Script(
+        """\
+class Rows:
+    factor = 3.0
+
+    def prepare(self, row):
+        row = tf.exp(row / 24.0)
+        return noisy(row) * self.factor
+
+    def dataset(self):
+        return rows.map(self.prepare)
+
+
+ds = Rows().dataset().batch(3)
+""",
+        """\
+class Rows:
+    factor = 3.0
+
+    def prepare(self, row):
+        row = tf.exp(row / 24.0)
+        return noisy(row) * self.factor
+
+    def prepare_cached(self, row):
+        row = tf.exp(row / 24.0)
+        return row
+
+    def prepare_random(self, row):
+        return noisy(row) * self.factor
+
+    def dataset(self):
+        return rows.map(self.prepare_cached).cache().map(self.prepare_random)
+
+
+ds = Rows().dataset().batch(3)
+""",
+    ),
     "a partial": Script(
         """\
 import functools

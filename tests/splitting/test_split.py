@@ -29,7 +29,9 @@ def recorded(text: str, draws: str, spec: str = ONE) -> tuple[str, Call]:
     argument = node.args[0]
     functions = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
     behind = argument
-    if isinstance(argument, ast.Call) and argument.args:  # functools.partial(load, ...)
+    if (
+        isinstance(argument, ast.Call) and argument.args and not isinstance(argument.args[0], ast.Constant)
+    ):  # functools.partial(load, ...)
         behind = argument.args[0]
     elif isinstance(argument, ast.Lambda) and isinstance(argument.body, ast.Call):
         behind = argument.body.func
@@ -330,6 +332,76 @@ def test_a_lambda_or_partial_that_only_calls_a_function_stays_around_both_halves
     )
 
 
+CLASS = """
+class Loader:
+    side = 64
+
+    def load(self, file, scale=2.0):
+        side = self.side
+        image = resize(decode(file), side)
+        image = flip(image)
+        return crop(image, side) * scale
+
+    def dataset(self, ds, args):
+        return ds.map({passed}, num_parallel_calls=8)
+"""
+
+
+@pytest.mark.parametrize(
+    ("passed", "first", "second", "parameters"),
+    [
+        ("self.load", "self.load_cached", "self.load_random", "self, image, scale=2.0"),
+        (
+            "lambda x: self.load(x, args.scale)",
+            "lambda x: self.load_cached(x, args.scale)",
+            "lambda image: self.load_random(image, scale=args.scale)",
+            "self, image, scale",
+        ),
+        (
+            "partial(self.load, scale=3.0)",
+            "partial(self.load_cached, scale=3.0)",
+            "partial(self.load_random, scale=3.0)",
+            "self, image, scale",
+        ),
+    ],
+)
+def test_a_method_stays_and_gets_two_others_beside_it(passed, first, second, parameters):
+    halves = split(CLASS.format(passed=passed))
+    assert halves.texts.wrapped is not None and not halves.texts.is_replaced
+    assert (halves.texts.wrapped.first, halves.texts.wrapped.second) == (first, second)
+    assert halves.texts.first == textwrap.indent(textwrap.dedent("""\
+        def load_cached(self, file, scale=2.0):
+            side = self.side
+            image = resize(decode(file), side)
+            return image
+        """), "    ")  # fmt: skip
+    assert halves.texts.second == textwrap.indent(textwrap.dedent(f"""\
+        def load_random({parameters}):
+            side = self.side
+            image = flip(image)
+            return crop(image, side) * scale
+        """), "    ")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("more", "reason"),
+    [
+        ("class Other(Loader):\n    def load(self, file):\n        return file\n", "`load` has more than one meaning"),
+        ("def set(loader):\n    loader.load = len\n", "`load` has more than one meaning"),
+    ],
+)
+def test_methods_that_may_be_others_are_not_split(more, reason):
+    with pytest.raises(CannotSplitError, match=reason):
+        split(more + CLASS.format(passed="self.load"))
+
+
+def test_a_method_that_names_itself_or_assigns_its_object_is_not_split():
+    with pytest.raises(CannotSplitError, match="it calls itself"):
+        split(CLASS.format(passed="self.load").replace("decode(file)", "decode(self.load(file))"))
+    with pytest.raises(CannotSplitError, match="it assigns `self`"):
+        split(CLASS.format(passed="self.load").replace("side = self.side", "self = file"))
+
+
 def test_a_second_half_that_needs_no_argument_of_the_wrapper_is_passed_by_its_name():
     halves = split("""
         def load(size, file):
@@ -360,7 +432,7 @@ def test_an_argument_that_the_first_half_changes_is_passed_on():
         ("lambda x: load(x, *sizes)", "does not show which parameters it fills"),
         ("lambda x: load(x, 3, 4)", "does not show which parameters it fills"),
         ("partial(load, **options)", "does not show which parameters it fills"),
-        ("lambda x, n=3: load(x, n)", "parameters with defaults"),
+        ("lambda x, n=3: load(x, n)", "the traced graph does not show"),
         ("lambda x: load(x, make())", "computes an argument that both halves need"),
         ("partial(load, size=make())", "computes an argument that both halves need"),
         ("lambda x: load(x, image)", "`image` is also the name of a value"),

@@ -74,7 +74,7 @@ def function_lines(
 
 
 def called_function(graph: Any, random_ops: Iterable[str], function: object) -> CalledFunction | None:  # noqa: ANN401
-    """Return the function of the user's code that a lambda calls by its name, if it names only one.
+    """Return the function or method of the user's code that a lambda names, if it names only one.
 
     Args:
         graph: The traced `FuncGraph`.
@@ -88,7 +88,8 @@ def called_function(graph: Any, random_ops: Iterable[str], function: object) -> 
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # it has no value yet
             named[name] = cell.cell_contents
-    found = [value for value in named.values() if isinstance(value, FunctionType)]
+    methods = [inspect.getattr_static(owner, name, None) for owner in named.values() for name in code.co_names]
+    found = {id(value): value for value in (*named.values(), *methods) if isinstance(value, FunctionType)}.values()
     own = [value for value in found if value.__code__.co_filename == code.co_filename]
     if len(own) != 1:
         return None
