@@ -157,7 +157,8 @@ def how(split: Split) -> str:
     names = [f"`{name}`" for name in split.names]
     values = " and ".join([", ".join(names[:-1]), names[-1]][len(names) < 2 :])
     size = "of unknown size" if split.element_bytes is None else f"{format_bytes(split.element_bytes)} per element"
-    return f"It is cut at line {split.line}; the map passes on {values}, {size}."
+    assumed = f" The change assumes that {' and '.join(split.fix.assumptions)}." if split.fix.assumptions else ""
+    return f"It is cut at line {split.line}; the map passes on {values}, {size}.{assumed}"
 
 
 _SPECTRUM = {"DecodeRaw": 0.2, "RFFT": 0.6, "Log1p": 0.15}

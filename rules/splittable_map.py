@@ -158,7 +158,7 @@ def how(split: Split) -> str:
         size += f" and {format_bytes(split.bytes)} per epoch" if split.bytes is not None else ""
     if split.replaced is not None:
         size += f". The cache at {place(split.replaced)} moves there"
-    relying = f" The cache assumes that {', and that '.join(split.fix.assumptions)}." if split.fix.assumptions else ""
+    relying = f" The change assumes that {', and that '.join(split.fix.assumptions)}." if split.fix.assumptions else ""
     return f"It is cut at line {split.line}; the first half passes on {values}{size}.{relying}"
 
 

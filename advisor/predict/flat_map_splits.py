@@ -37,7 +37,9 @@ def flat_map_split(analysis: Analysis, call: Call) -> Split:
     reason = _reason_against(analysis, call, _first(call.function, halves))
     if reason is not None:
         return replace(split, reason=reason)
-    return replace(split, fix=Fix((split_edit(SplitFlatMap, call, halves),), Safety.EXACT, is_auto=True))
+    edits = (split_edit(SplitFlatMap, call, halves),)
+    assumed = halves.assumptions
+    return replace(split, fix=Fix(edits, Safety.EXACT, is_auto=not assumed, assumptions=assumed))
 
 
 def _first(function: FunctionFacts, halves: Halves) -> FunctionFacts:

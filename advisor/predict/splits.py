@@ -124,7 +124,9 @@ def _with_fix(
             moves.append(InsertAfter(call.id, "shuffle", (("", shuffle.cardinality),)))
     is_redrawn = any(shuffle.method == "list_files" for shuffle in movable)
     assumptions = tuple(
-        dict.fromkeys((*cache_assumptions(analysis, feeding), *assumptions_of_function(analysis, call, first)))
+        dict.fromkeys(
+            (*cache_assumptions(analysis, feeding), *assumptions_of_function(analysis, call, first), *halves.assumptions)
+        )
     )
     edit = split_edit(SplitMap, call, halves)
     removed = () if split.replaced is None else (Remove(split.replaced.id),)

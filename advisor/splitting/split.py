@@ -34,6 +34,8 @@ class Halves:
     """Op type -> number of such ops in the first half."""
     bytes: int | None = None
     """Size of the values that it passes on for one element; None if a shape is unknown."""
+    assumptions: tuple[str, ...] = ()
+    """What the text does not show, as clauses: another class may override a method."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +110,7 @@ def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
         names.crossing,
         dict(ops),
         _bytes(rest, names),
+        (f"no class in another file overrides `{function_text.name}`",) if names.receiver and not is_script else (),
     )
 
 

@@ -367,7 +367,9 @@ class Loader:
 )
 def test_a_method_stays_and_gets_two_others_beside_it(passed, first, second, parameters):
     halves = split(CLASS.format(passed=passed))
-    assert halves.texts.wrapped is not None and not halves.texts.is_replaced
+    assert halves.texts.wrapped is not None and not halves.texts.is_replaced and not halves.assumptions
+    elsewhere = split(CLASS.format(passed=passed), is_script=False)
+    assert elsewhere.assumptions == ("no class in another file overrides `load`",)
     assert (halves.texts.wrapped.first, halves.texts.wrapped.second) == (first, second)
     assert halves.texts.first == textwrap.indent(textwrap.dedent("""\
         def load_cached(self, file, scale=2.0):
