@@ -125,7 +125,11 @@ def _with_fix(
     is_redrawn = any(shuffle.method == "list_files" for shuffle in movable)
     assumptions = tuple(
         dict.fromkeys(
-            (*cache_assumptions(analysis, feeding), *assumptions_of_function(analysis, call, first), *halves.assumptions)
+            (
+                *cache_assumptions(analysis, feeding),
+                *assumptions_of_function(analysis, call, first),
+                *halves.assumptions,
+            )
         )
     )
     edit = split_edit(SplitMap, call, halves)

@@ -21,6 +21,7 @@ MAX_SOURCE = 1_000_000
 MAX_LOOPS = 10
 _UNKNOWN = Loop(None)
 _ONE_FOR_ONE = frozenset({"tqdm", "enumerate", "track", "reversed"})
+_NUMBERS = frozenset({int, float})
 _SIZED = frozenset({list, tuple, dict, set, range})
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -99,7 +100,7 @@ def _count(loop: _Looping, frame: FrameType) -> int | None:
     iterable = _unwrapped(loop.iter)
     bounds = _range_of(iterable)
     if bounds is None:
-        return _length(iterable, frame)
+        return _numbers(iterable, frame)
     values = [_integer(bound, frame) for bound in bounds]
     if not 1 <= len(values) <= 3 or any(value is None for value in values):
         return None
@@ -129,16 +130,28 @@ def _name(call: ast.Call) -> str:
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
 
 
-def _length(iterable: ast.expr, frame: FrameType) -> int | None:
-    """The length of a list or tuple, as text or as a variable; None for everything else."""
+def _numbers(iterable: ast.expr, frame: FrameType) -> int | None:
+    """The length of a list or tuple of numbers, as text or as a variable; None for everything else.
+
+    A loop over anything else may read another dataset each time: `for split in ("train", "valid")`.
+    """
     if isinstance(iterable, ast.List | ast.Tuple):
-        return None if any(isinstance(item, ast.Starred) for item in iterable.elts) else len(iterable.elts)
+        are_numbers = all(isinstance(item, ast.Constant) and type(item.value) in _NUMBERS for item in iterable.elts)
+        return len(iterable.elts) if are_numbers else None
     stored = _value(iterable, frame)
-    if (
-        isinstance(stored, list | tuple | dict | set | range) and type(stored) in _SIZED
-    ):  # a subclass may count otherwise
+    if isinstance(stored, list | tuple) and type(stored) in _SIZED and all(type(item) in _NUMBERS for item in stored):
         return len(stored)
     return None
+
+
+def _length(iterable: ast.expr, frame: FrameType) -> int | None:
+    """The length of one of Python's own containers in a variable, unless it holds datasets."""
+    stored = _value(iterable, frame)
+    if not isinstance(stored, list | tuple | dict | set | range) or type(stored) not in _SIZED:
+        return None  # also for a subclass, which may count otherwise
+    items = stored.values() if isinstance(stored, dict) else stored
+    is_of_datasets = any(inspect.getattr_static(type(item), "element_spec", None) is not None for item in items)
+    return None if is_of_datasets else len(stored)
 
 
 def _integer(expression: ast.expr, frame: FrameType) -> int | None:
