@@ -128,7 +128,7 @@ CHANGES = (
     change("decoded twice", SLOWER, ("take(400).map(decode)",
            "take(400).map(lambda image, label: (decode(image, label)[0] * 0.0 + decode(image, label)[0], label))")),
     change("off-by-one batch", DATA, ("map(augment).batch(16)", "map(augment).batch(15)")),
-    change("dropped remainder", DATA, ("map(augment).batch(16)", "map(augment).batch(24, drop_remainder=True)"),
+    change("dropped remainder", DATA, ("map(augment).batch(24)", "map(augment).batch(24, drop_remainder=True)"),
            text=SCRIPT.replace("map(augment).batch(16)", "map(augment).batch(24)")),
     change("label shift", DATA, ("/ 255.0, label", "/ 255.0, label + 1")),
     change("other resize method", DATA, ("(32, 32))", "(32, 32), method='bicubic')")),
