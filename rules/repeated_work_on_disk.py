@@ -90,8 +90,10 @@ class RepeatedWorkOnDisk(Rule):
                 yield self._no_space(too_large, host.disk_free_bytes)
             return
         if chosen.prediction.value < needed:
-            if in_memory < self.min_speedup:
-                yield self._slow_to_read(analysis, chosen)
+            ids = {p.call.id for p in storable}
+            best = max((p for p in places if p.call.id in ids), key=lambda p: p.prediction.value)
+            if in_memory < self.min_speedup <= best.prediction.value:  # it is the disk that leaves no gain
+                yield self._slow_to_read(analysis, best)
             return
         # Writing the file in the first epoch is assumed to be as fast as reading it.
         break_even = find_break_even(analysis, pipeline, chosen, self._rate(analysis))

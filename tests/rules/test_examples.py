@@ -190,7 +190,7 @@ _PARSER = {"ParseExampleV2": 0.6, "Pack": 0.05}
                 memory_gib=16,
                 disk_gib=900,
             ),
-            "takes as long as computing them, at the 500 MiB per second that are assumed",
+            "reading its 186 GiB takes as long as computing them, at the 500 MiB per second that are assumed",
         ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -21,6 +21,8 @@ MAX_SOURCE = 1_000_000
 MAX_LOOPS = 10
 _UNKNOWN = Loop(None)
 _ONE_FOR_ONE = frozenset({"tqdm", "enumerate", "track", "reversed"})
+_MAX_ITEMS = 1_000
+"""Longer lists are not looked into: that would take time before every pass, and they are files or rows, not epochs."""
 _NUMBERS = frozenset({int, float})
 _SIZED = frozenset({list, tuple, dict, set, range})
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -139,9 +141,9 @@ def _numbers(iterable: ast.expr, frame: FrameType) -> int | None:
         are_numbers = all(isinstance(item, ast.Constant) and type(item.value) in _NUMBERS for item in iterable.elts)
         return len(iterable.elts) if are_numbers else None
     stored = _value(iterable, frame)
-    if isinstance(stored, list | tuple) and type(stored) in _SIZED and all(type(item) in _NUMBERS for item in stored):
-        return len(stored)
-    return None
+    if not isinstance(stored, list | tuple) or type(stored) not in _SIZED or len(stored) > _MAX_ITEMS:
+        return None
+    return len(stored) if all(type(item) in _NUMBERS for item in stored) else None
 
 
 def _length(iterable: ast.expr, frame: FrameType) -> int | None:
@@ -149,6 +151,8 @@ def _length(iterable: ast.expr, frame: FrameType) -> int | None:
     stored = _value(iterable, frame)
     if not isinstance(stored, list | tuple | dict | set | range) or type(stored) not in _SIZED:
         return None  # also for a subclass, which may count otherwise
+    if len(stored) > _MAX_ITEMS:
+        return None
     items = stored.values() if isinstance(stored, dict) else stored
     is_of_datasets = any(inspect.getattr_static(type(item), "element_spec", None) is not None for item in items)
     return None if is_of_datasets else len(stored)

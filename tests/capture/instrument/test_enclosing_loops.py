@@ -48,6 +48,7 @@ def test_a_loop_over_a_range(loops_in):
         ("enumerate(range(3))", 3), ("range(config.train.epochs)", 5), ("range(-EPOCHS, 0)", 7),
         ("range(len(rows))", 2), ("rows", 2), ("enumerate(rows, 1)", 2), ("(1e-3, 1e-4, 1e-5)", 3), ("[1, *rows]", None),
         ("('train', 'valid')", None), ("splits", None), ("range(len(splits))", 2), ("range(len(datasets))", None),
+        ("many", None), ("range(len(many))", None),
         ('range(settings["epochs"])', 6), ('range(settings["train"]["epochs"])', 8), ('range(int(settings["epochs"]))', 6),
         ("range(EPOCHS // 2)", 3), ("range(int(2.5))", None), ("range(len(config))", None), ("range(len('three'))", None),
         ("iter(range(3))", None), ("range(config.property)", None), ('range(config["epochs"])', None), ("config", None),
@@ -94,8 +95,9 @@ def test_bounds_that_are_known(loops_in, iterable, count):
 
     text = f"start, rows, splits = 1, [1, 2], ['train', 'valid']\nfor epoch in {iterable}:\n    here()"
     settings = {"epochs": 6, "train": {"epochs": 8}}
+    many = list(range(1001))
     loops = loops_in(text, EPOCHS=7, args=SimpleNamespace(epochs=4), config=Config(), settings=settings, tqdm=tqdm,
-                     datasets=[Dataset(), Dataset()])  # fmt: skip
+                     datasets=[Dataset(), Dataset()], many=many)  # fmt: skip
     assert loops == [(count, 2)]
 
 
