@@ -32,7 +32,7 @@ from advisor.prove.trial.elements.equivalence import Equivalence
 from advisor.replay.replay import CannotReplay
 from advisor.testing import map_, pipeline, source
 
-NO_FIXED_ORDER = "no fixed order"
+BY_DISTRIBUTION = "compared by distribution"
 DOCS = Path(__file__).parents[1] / "docs" / "splitting.md"
 
 
@@ -108,7 +108,7 @@ def table(rows: Sequence[Row]) -> list[str]:
     """The lines of the table, with a summary."""
     cut = [row for row in rows if row.cut]
     exact = [row for row in cut if row.seen.startswith("exact")]
-    noisy = [row for row in exact if NO_FIXED_ORDER in row.seen]
+    noisy = [row for row in exact if BY_DISTRIBUTION in row.seen]
     return [
         f"TensorFlow {tensorflow_version()}, every element of two epochs or more compared. Of {len(rows)} functions "
         f"{len(cut)} are cut, and {len(exact)} of these are exact: {len(exact) - len(noisy)} bit for bit, random numbers "
