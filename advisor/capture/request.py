@@ -35,6 +35,9 @@ class CaptureRequest:
     """Open the window after this many steps; None: adaptive."""
     seconds: float | None = None
     """Close the window after this many seconds at the latest; None: the default limit."""
+    epoch_steps: int | None = None
+    """Steps of an epoch: the window goes on after `seconds`, for at most as long again, until it holds whole epochs of so many
+    steps. None: they are unknown, or are not taken into account."""
     to_end: bool = False
     """Do not stop the script after the window."""
     show_output: bool = False

@@ -79,7 +79,7 @@ class Session:
         self._recorder = Recorder(SiteFinder(), self._warn)
         self._monitor = Monitor(
             self._out,
-            Limits(request.warmup, request.steps, request.seconds, request.max_events),
+            Limits(request.warmup, request.steps, request.seconds, request.max_events, request.epoch_steps),
             self._consumers,
             is_to_end=request.to_end,
             is_profiling=self._is_profiled,

@@ -174,6 +174,9 @@ class StepSeries:
     """Unix time of the end of each step: the start of the next step, or the end of the loop after the last step of an epoch."""
     first_step: int = 0
     """Number of the first step in the columns; the oldest steps of a very long loop are dropped."""
+    epoch_firsts: tuple[int, ...] = ()
+    """Numbers of the first steps of epochs (passes over a dataset, or Keras' epochs), from `first_step` on. The last epoch may
+    not have begun."""
 
 
 @dataclass(frozen=True, slots=True)

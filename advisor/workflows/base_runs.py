@@ -48,7 +48,7 @@ def compare_with_base(
         return replace(compared, is_same_text=False, note=f"{request.path} does not exist there.")
     if texts.is_same_text:
         return compared
-    timed = timed_request(request, settings, [head])
+    timed = timed_request(request, settings, [head], head)
     with overlays(texts.files, {}) as (base, same):
         mine = tuple(pair for pair in same if pair[0] not in texts.only_in_base)
         try:

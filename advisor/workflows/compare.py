@@ -14,6 +14,7 @@ from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_ST
 from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
 from advisor.prove.measure.compare_runs import compare_reports
 from advisor.prove.measure.end_to_end import measure_end_to_end
+from advisor.prove.measure.whole_epochs import epoch_of, in_whole_epochs
 from advisor.workflows.analyze import Request, analyze, analyze_run
 
 if TYPE_CHECKING:
@@ -58,22 +59,23 @@ def compare(
         return compare_reports(old, new)
     old = analyze(before, rules, settings, on_progress)
     new = analyze(after, rules, settings, on_progress)
-    requests = [timed_request(request, settings, (old, new)) for request in (before, after)]
+    requests = [timed_request(request, settings, (old, new), own) for request, own in ((before, old), (after, new))]
     return compare_reports(old, new, measure_end_to_end(requests[0], requests[1], on_progress, may_give_up=False))
 
 
-def timed_request(request: Request, settings: Settings, reports: Sequence[Report]) -> CaptureRequest:
+def timed_request(request: Request, settings: Settings, reports: Sequence[Report], own: Report) -> CaptureRequest:
     """Return a run whose steps are timed, with the window that suits the slowest of the reports unless the settings have one.
 
     Args:
         request: The script, and how to run it.
         settings: The settings; `steps` or `seconds` decide the window if they are set.
         reports: Reports of earlier runs, whose step times the window suits; without steps, the shortest window is taken.
+        own: The one on this script, whose epochs the window suits.
     """
     steps = [report.analysis.verdict.steps for report in reports]
     step_s = max((stats.mean_ns / 1e9 for stats in steps if stats is not None), default=0.0)
     window_s = min(MAX_WINDOW_S.value, max(MIN_WINDOW_S.value, WINDOW_STEPS.value * step_s))
-    return CaptureRequest(
+    timed = CaptureRequest(
         out=Path("unused"),
         script=request.path,
         module=request.module,
@@ -83,3 +85,5 @@ def timed_request(request: Request, settings: Settings, reports: Sequence[Report
         seconds=settings.seconds if settings.seconds is not None else None if settings.steps is not None else window_s,
         in_place=request.in_place,
     )
+    recording = own.analysis.recording
+    return timed if recording is None else in_whole_epochs(timed, epoch_of(recording))

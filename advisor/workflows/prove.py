@@ -31,6 +31,7 @@ from advisor.prove.measure.losses import note_on
 from advisor.prove.measure.run_steps import steps_of
 from advisor.prove.measure.source_overlays import overlays
 from advisor.prove.measure.steady_state import UnknownEpoch
+from advisor.prove.measure.whole_epochs import epoch_of, in_whole_epochs
 from advisor.prove.phase_times import PhaseTimes
 from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.texts.change_speed import (
@@ -271,13 +272,16 @@ class _Proving:
             return not_measured(why)
         window_s = min(MAX_WINDOW_S.value, max(MIN_WINDOW_S.value, WINDOW_STEPS.value * step_s))
         timed = [
-            replace(
-                side,
-                seconds=window_s if side.seconds is None and side.steps is None else side.seconds,
-                warmup=side.warmup if filling is None else max(filling, side.warmup or 0),
-                start_seed=START_SEED,  # so that the losses of both sides can be compared
+            in_whole_epochs(
+                replace(
+                    side,
+                    seconds=window_s if side.seconds is None and side.steps is None else side.seconds,
+                    warmup=side.warmup if filling is None else max(filling, side.warmup or 0),
+                    start_seed=START_SEED,  # so that the losses of both sides can be compared
+                ),
+                epoch_of(recording),
             )
-            for side in sides
+            for side, recording in zip(sides, recordings, strict=True)
         ]
         names = "without the change", "with the change"
         try:

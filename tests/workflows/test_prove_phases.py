@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +21,7 @@ from advisor.workflows import prove as workflow
 from advisor.workflows.analyze import Request
 from advisor.workflows.prove import prove
 from advisor.workflows.prove_request import ProveRequest
+from tests.prove.run_recordings import recording
 
 RUN = RunSteps(1e7, 0.5, 50, 100)
 FASTER = EndToEnd("faster", Interval(2.0, 1.9, 2.1), (RUN,) * 3, (RUN,) * 3)
@@ -68,12 +68,11 @@ def made(monkeypatch):
         def compare(self):
             return TextComparison((ComparedDataset("the dataset", made.safety, 100, True),), (), None)
 
-    recording = SimpleNamespace(calls=(), disk_notes=())
-    monkeypatch.setattr(workflow, "record_run", lambda request, on_progress: recording)
+    monkeypatch.setattr(workflow, "record_run", lambda request, on_progress: recording([100] * 12))
     monkeypatch.setattr(workflow._Proving, "_held", held)
     monkeypatch.setattr(workflow, "TextComparer", Comparer)
     monkeypatch.setattr(workflow, "measure_end_to_end", made.measure)
-    monkeypatch.setattr(workflow, "steps_of", lambda recording: RUN)
+    monkeypatch.setattr(workflow, "steps_of", lambda run: RUN)
     for name, value in (
         ("consumed_call", None), ("later_datasets", ""), ("loop_difference", ""), ("steps_until_steady", None),
     ):  # fmt: skip

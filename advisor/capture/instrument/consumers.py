@@ -22,6 +22,9 @@ MAX_STEPS = 50_000
 MAX_RELEASES = 1000
 """Maximum number of recorded iterator destructions per consumer; later ones are dropped."""
 
+MAX_EPOCHS = 1000
+"""Number of the latest epochs of a consumer whose first steps are known."""
+
 MAX_CALLS = 32
 """Number of the latest library calls (`fit`) of a consumer whose first steps are known."""
 
@@ -44,6 +47,7 @@ class ConsumerSteps:
         "ended_model_ns",
         "ends",
         "epoch_count",
+        "epoch_firsts",
         "epochs",
         "fetch_ns",
         "first_ns",
@@ -87,6 +91,8 @@ class ConsumerSteps:
         """Time at which it was read."""
         self.iterator_first = 0
         """Number of the first step that reads the latest iterator."""
+        self.epoch_firsts: deque[int] = deque(maxlen=MAX_EPOCHS)
+        """Numbers of the first steps of the latest epochs, which are the passes over a dataset, or Keras' epochs."""
         self.call_firsts: deque[int] = deque(maxlen=MAX_CALLS)
         """Numbers of the first steps of the latest library calls (`fit`), which may trace functions before they fetch."""
         self.thread_id = 0
@@ -135,6 +141,7 @@ class ConsumerSteps:
         """
         self.iterators += 1
         self.iterator_first = self.count + bool(self.open_since_ns)
+        self._begin_epoch(self.iterator_first)
         if call_id is not None and call_id != self.call_id:
             self.call_id = call_id
             self.datasets += 1
@@ -145,6 +152,7 @@ class ConsumerSteps:
         self.count = self.dropped = self.first_ns = self.open_since_ns = self.fetch_ns = self.batch_end_ns = 0
         self.epochs = self.epoch_count = self.released_at = self.iterator_first = 0
         self.call_firsts.clear()
+        self.epoch_firsts.clear()
         self.releases = []
         self.is_loop = False
 
@@ -182,9 +190,14 @@ class ConsumerSteps:
         if self.batch_end_ns:
             self.end(self.batch_end_ns)
         self.forget()
+        self._begin_epoch(self.count)
         if is_whole and self.count > self.epoch_count:
             self.epochs += 1
             self.epoch_count = self.count
+
+    def _begin_epoch(self, first: int) -> None:
+        if not self.epoch_firsts or self.epoch_firsts[-1] != first:
+            self.epoch_firsts.append(first)
 
     @property
     def has_iterator(self) -> bool:
@@ -287,7 +300,9 @@ class ConsumerSteps:
             return StepSeries(self.id)
         index = max(0, first - self.dropped)
         starts, ends, waits = self.starts[index:], self.ends[index:], self.waits[index:]
-        return StepSeries(self.id, tuple(starts), tuple(waits) if any(waits) else (), tuple(ends), self.dropped + index)
+        begin = self.dropped + index
+        firsts = tuple(number for number in self.epoch_firsts if number >= begin)
+        return StepSeries(self.id, tuple(starts), tuple(waits) if any(waits) else (), tuple(ends), begin, firsts)
 
 
 class Consumers:

@@ -201,7 +201,7 @@ class Monitor(RunWindow):
             measurement.end_unprofiled()
             measurement.start_profiler()
             self._state = "open"
-            self._check_at_step = math.inf if self._limits.steps is None else consumer.count + self._limits.steps
+            self._check_at_step = consumer.count + self._limits.steps_to_check()
         return False
 
     def _is_closed(self, consumer: ConsumerSteps, measurement: Measurement, now: int) -> bool:
@@ -211,6 +211,7 @@ class Monitor(RunWindow):
         elapsed_s = (now - measurement.start_ns) / 1e9
         reason = self._limits.closing_reason(durations, elapsed_s, per_step, self._time_left(consumer, now))
         self._report("profiling", len(durations), self._limits.steps)
+        self._check_at_step = measurement.first_step + self._limits.steps_to_check(len(durations), elapsed_s)
         if reason is not None:
             self._close(reason)
         return reason is not None

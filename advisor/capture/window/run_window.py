@@ -76,8 +76,7 @@ class RunWindow:
         self._measurement = Measurement(folder, consumer, self._consumers, profiler, self._sampler())
         if state != "unprofiled":
             self._measurement.start_profiler()
-        if self._limits.steps is not None:
-            self._check_at_step = self._measurement.first_step + self._limits.steps
+        self._check_at_step = self._measurement.first_step + self._limits.steps_to_check()
         self._state, self._loop = state, None
 
     def _close(self, reason: str) -> None:

@@ -36,6 +36,7 @@ from advisor.host.calibration.window import (
     UNPROFILED_SECONDS,
     UNPROFILED_SLOW_SECONDS,
     WARMUP_STEPS,
+    WHOLE_EPOCHS_STRETCH,
 )
 from advisor.model.intervals import mean_of
 
@@ -56,6 +57,8 @@ class Limits:
     """Close the window after this many seconds."""
     max_events: int = MAX_EVENTS.value
     """Close the window before the profile has more than approximately this many events."""
+    epoch_steps: int | None = None
+    """Close the window after `seconds` only when it holds a multiple of this many steps; see `CaptureRequest`."""
 
     @property
     def is_adaptive(self) -> bool:
@@ -141,7 +144,8 @@ class Limits:
         count = len(steps_ns)
         if self.steps is not None and count >= self.steps:
             return "steps"
-        if elapsed_s >= (self.seconds if self.seconds is not None else MAX_SECONDS.value) and count:
+        seconds = self.seconds if self.seconds is not None else MAX_SECONDS.value
+        if elapsed_s >= seconds and count and not self._is_within_epoch(count, elapsed_s, seconds):
             return "seconds"
         if events_per_step is not None and (count + 1) * events_per_step > self.max_events and count:
             return "events"
@@ -156,6 +160,25 @@ class Limits:
                 return "seconds"
         is_over = 0 < count < MIN_STEPS.value and elapsed_s >= MIN_SECONDS.value and not left.has_step_before()
         return "seconds" if is_over or (count >= SLOW_STEPS.value and elapsed_s >= SLOW_SECONDS.value) else None
+
+    def steps_to_check(self, count: int = 0, elapsed_s: float = 0.0) -> float:
+        """Return the number of steps at which the window has to be closed at once; infinite if there is none yet.
+
+        Args:
+            count: The number of steps in the window so far.
+            elapsed_s: Time since its start.
+        """
+        if self.steps is not None:
+            return self.steps
+        if self.epoch_steps is None or self.seconds is None or elapsed_s < self.seconds:
+            return math.inf
+        return (count // self.epoch_steps + 1) * self.epoch_steps
+
+    def _is_within_epoch(self, count: int, elapsed_s: float, seconds: float) -> bool:
+        """Whether an epoch is to end first."""
+        if self.epoch_steps is None or elapsed_s >= WHOLE_EPOCHS_STRETCH.value * seconds:
+            return False
+        return count % self.epoch_steps != 0
 
 
 def has_drained(steps: int, elapsed_s: float, left: TimeLeft = _PLENTY, writing_s: float = math.inf) -> bool:

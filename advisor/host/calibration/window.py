@@ -137,6 +137,15 @@ SHORT_PAUSE_SHARE = Constant(
 )
 """There is no pause after a trial that was written in less than this share of a step, if there is no time for one."""
 
+# -- The window of a run without the profiler
+
+WHOLE_EPOCHS_STRETCH = Constant(
+    2.0,
+    "factor",
+    "Any epoch that is no longer than the window itself ends in this time, whenever the window begins.",
+)
+"""A window that is to hold whole epochs takes at most so many times as long as it would without."""
+
 # -- Windows after the run's own one (`advisor watch`)
 
 LATER_SECONDS = Constant(

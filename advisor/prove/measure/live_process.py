@@ -142,7 +142,7 @@ class LiveProcess:
         used_s, stopped_s = self._cpu() - self._cpu_s, time.monotonic() - self._stopped_at
         if used_s > STOPPED_CPU_SHARE.value * stopped_s + 0.02:  # two ticks of the clock in /proc
             raise CannotTakeTurns("processes of the script worked while it was stopped")
-        self._send(TakeTurn(seconds, steps))
+        self._send(TakeTurn(seconds, steps, self._request.epoch_steps))
         self._signal(signal.SIGCONT)
         taken = self._wait_for(TurnTaken, TURN_GRACE.value * seconds + TURN_GRACE_S.value)
         self._wait_until_stopped()

@@ -24,6 +24,7 @@ from advisor.model.units import NS_PER_S
 from advisor.prove.measure.epoch_window import EpochWindow, epoch_window
 from advisor.prove.measure.run_steps import main_series
 from advisor.prove.measure.steady_state import steps_until_steady
+from advisor.prove.measure.whole_epochs import epoch_of, in_whole_epochs, window_seconds
 
 _LONGEST_WINDOW_S = 3600.0
 """A window of whole epochs ends after its steps; the deadline of the runs limits its time."""
@@ -63,7 +64,8 @@ class ScriptWindows:
         seconds = request.seconds
         if seconds is None and request.steps is None:
             seconds = min(MAX_WINDOW_S.value, max(MIN_WINDOW_S.value, WINDOW_STEPS.value * self._step_s))
-        self._request = replace(request, seconds=seconds)
+        self._epoch = None if analysis.recording is None else epoch_of(analysis.recording)
+        self._request = in_whole_epochs(replace(request, seconds=seconds), self._epoch)
 
     @property
     def has_steps(self) -> bool:
@@ -89,10 +91,14 @@ class ScriptWindows:
         if not any(isinstance(edit, BuildOnce) for edit in edits):
             return ScriptWindow(request, self._run_s(warmup or 0), filling)
         window = epoch_window(self._analysis, warmup or 0)  # the change saves time between epochs, part of no step
-        request = replace(request, warmup=window.warmup, steps=window.steps, seconds=_LONGEST_WINDOW_S)
+        request = replace(
+            request, warmup=window.warmup, steps=window.steps, seconds=_LONGEST_WINDOW_S, epoch_steps=None
+        )
         return ScriptWindow(request, self._startup_s + window.seconds + SHUTDOWN_S.value, filling, window)
 
     def _run_s(self, warmup: int) -> float:
         settle_s = max(SCRIPT_SETTLE_S.value, warmup * self._step_s)
-        window_s = self._request.seconds or (self._request.steps or WINDOW_STEPS.value) * self._step_s
+        window_s = (
+            window_seconds(self._request, self._epoch) or (self._request.steps or WINDOW_STEPS.value) * self._step_s
+        )
         return self._startup_s + settle_s + window_s + SHUTDOWN_S.value

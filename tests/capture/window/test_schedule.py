@@ -44,6 +44,23 @@ def test_a_steady_loop_closes_as_stable():
     assert limits.closing_reason(STEADY[: MIN_STEPS.value - 1], MIN_SECONDS.value, None) is None
 
 
+def test_a_window_of_whole_epochs_goes_on_until_one_ends():
+    limits = Limits(seconds=3.0, epoch_steps=20)
+    assert limits.closing_reason(STEADY[:40], 2.9, None) is None
+    assert limits.closing_reason(STEADY[:39], 3.0, None) is None
+    assert limits.closing_reason(STEADY[:40], 3.0, None) == "seconds"
+    assert limits.closing_reason(STEADY[:39], 6.0, None) == "seconds", "not longer than twice its time"
+    assert Limits(seconds=3.0).closing_reason(STEADY[:39], 3.0, None) == "seconds"
+
+
+def test_the_end_of_an_epoch_is_looked_for_only_when_it_may_close_the_window():
+    limits = Limits(seconds=3.0, epoch_steps=20)
+    assert limits.steps_to_check(25, 2.9) == math.inf
+    assert [limits.steps_to_check(count, 3.1) for count in (25, 39, 40)] == [40, 40, 60]
+    assert Limits(seconds=3.0).steps_to_check(25, 3.1) == math.inf
+    assert Limits(steps=50, epoch_steps=20).steps_to_check() == 50
+
+
 def test_a_restless_loop_runs_to_its_limit():
     restless = [1_000_000] * 25 + [50_000_000] * 25
     assert Limits().closing_reason(restless, RESTLESS_SECONDS.value - 0.1, None) is None

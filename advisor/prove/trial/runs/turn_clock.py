@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from advisor.host.calibration.proof import MIN_RUN_STEPS, TURN_SETTLE_MOST_S, TURN_SETTLE_S, TURN_SETTLE_STEPS
+from advisor.host.calibration.window import WHOLE_EPOCHS_STRETCH
 from advisor.model.units import NS_PER_S
 from advisor.prove.trial.runs.turn_messages import TakeTurn, TurnBufferLevels, TurnTaken
 
@@ -78,7 +79,11 @@ class TurnClock:
         if limit is not None and count >= limit:
             return True
         elapsed_ns = now_ns - self._timed_since_ns
-        return count >= MIN_RUN_STEPS.value and elapsed_ns >= self.request.seconds * NS_PER_S
+        if count < MIN_RUN_STEPS.value or elapsed_ns < self.request.seconds * NS_PER_S:
+            return False
+        epoch = self.request.epoch_steps
+        is_long = elapsed_ns >= WHOLE_EPOCHS_STRETCH.value * self.request.seconds * NS_PER_S
+        return epoch is None or count % epoch == 0 or is_long
 
     def taken(self, level: Level | None = None) -> TurnTaken:
         """Return the result of a turn that is over.

@@ -17,6 +17,8 @@ class TakeTurn(msgspec.Struct, frozen=True, tag=True):
     """Length of the part in which steps are timed."""
     steps: int | None
     """It ends after so many steps if that is earlier; None: only after `seconds`."""
+    epoch_steps: int | None = None
+    """As in `CaptureRequest`."""
 
 
 class EndTurns(msgspec.Struct, frozen=True, tag=True):

@@ -58,6 +58,11 @@ def test_a_turn_ends_after_its_steps_or_its_time_but_has_three_steps() -> None:
     assert taken(TakeTurn(1.0, None), lambda number: 700).steps == 3
 
 
+def test_a_turn_holds_whole_epochs_unless_they_are_long() -> None:
+    assert taken(TakeTurn(1.0, None, 30), lambda number: 10).steps == 120
+    assert taken(TakeTurn(1.0, None, 250), lambda number: 10).steps == 200
+
+
 def test_both_halves_are_reported() -> None:
     turn = taken(TakeTurn(60.0, 20), lambda number: 10 if number < 60 else 30)
     assert turn.halves_ns == (10 * MS, 30 * MS)
