@@ -3,6 +3,8 @@
 In: the main pipeline as profiled, and the recording.  Out: the same pipeline with `steps` and `wait_ns` from the unprofiled
 stretch, and the relative overhead of the profiler.
 
+The first step of an epoch may wait far longer than the others, so whole epochs are used if the stretch holds one.
+
 Python times a whole `next`, which includes TensorFlow's work around the iterator. In the profiled stretch both are known; the
 difference, scaled to the shorter unprofiled step, is subtracted. If a pipeline runs alone, without a consumer, its whole step is
 wait.
@@ -107,13 +109,20 @@ def _unprofiled_steps(series: StepSeries, window: Window, num_profiled: int) -> 
     """The steps of the stretch without the profiler; if it is too short, all other timed ones, if they are more than profiled."""
     unprofiled = _between(series, window.plain_start_ns, window.plain_end_ns)
     if window.plain_start_ns and len(unprofiled.start_ns) >= UNPROFILED_MIN_STEPS.value:
-        return unprofiled
+        return _whole_epochs(unprofiled, series.epoch_steps)
     every = _between(series, 0, max(series.end_ns))
     is_profiled = (every.end_ns > window.start_ns) & (every.start_ns < window.end_ns)
     is_first = np.arange(len(every.start_ns)) + series.first_step == 0
     others = every.only(~is_profiled & ~is_first)
     is_better = num_profiled < MIN_VERDICT_STEPS.value and len(others.start_ns) > num_profiled
     return others if is_better else others.only(np.zeros(len(others.start_ns), np.bool_))
+
+
+def _whole_epochs(steps: Steps, epoch_steps: int | None) -> Steps:
+    """As many of the steps as make whole epochs, wherever the first one is in its epoch; all if they are no epoch."""
+    count = len(steps.start_ns)
+    kept = 0 if epoch_steps is None else count - count % epoch_steps
+    return steps.only(np.arange(count) < kept) if kept >= UNPROFILED_MIN_STEPS.value else steps
 
 
 def _series_of(pipeline: Pipeline, recording: Recording) -> StepSeries | None:

@@ -7,6 +7,8 @@ Times are integer nanoseconds. Instants are Unix time (`time.time_ns()`), so tha
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from advisor.model.calibration import Calibration
@@ -177,6 +179,22 @@ class StepSeries:
     epoch_firsts: tuple[int, ...] = ()
     """Numbers of the first steps of epochs (passes over a dataset, or Keras' epochs), from `first_step` on. The last epoch may
     not have begun."""
+
+    @property
+    def epoch_steps(self) -> int | None:
+        """Number of steps of an epoch; None if no other one has begun after one, or if they differ."""
+        end = self.first_step + len(self.start_ns)
+        return steps_of_epochs([first for first in self.epoch_firsts if first < end])
+
+
+def steps_of_epochs(firsts: Iterable[int]) -> int | None:
+    """Return the number of steps of each epoch; None if there is none, or if they differ.
+
+    Args:
+        firsts: Numbers of the first steps of epochs; the last one has not ended.
+    """
+    lengths = {after - before for before, after in itertools.pairwise(firsts)}
+    return lengths.pop() if len(lengths) == 1 else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,29 @@ def test_the_printed_step_is_the_unprofiled_one():
     assert pipeline.elements_per_s == pytest.approx(100) and overhead == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize(
+    ("firsts", "count", "share"),
+    [
+        ((0, 15, 30, 45), 30, 0.5 + 2 / 30 * 0.5),
+        ((5, 20, 35, 50), 30, 0.5 + 2 / 30 * 0.5),
+        ((0, 40), 40, 0.5 + 3 / 40 * 0.5),
+        ((0, 45), 40, 0.5 + 3 / 40 * 0.5),
+        ((0, 15, 31), 40, 0.5 + 3 / 40 * 0.5),
+        ((), 40, 0.5 + 3 / 40 * 0.5),
+    ],
+    ids=["whole", "between", "one", "longer", "unequal", "unknown"],
+)
+def test_steps_of_whole_epochs_are_used(firsts, count, share):
+    """Every fifteenth step does nothing but wait: three of the first forty, and two of the first thirty."""
+    run = recording(10, 30, 5, 24)
+    (series,) = run.steps
+    waits = [10 * MS if number % 15 == 0 and number < 40 else wait for number, wait in enumerate(series.wait_ns)]
+    run = replace(run, steps=(replace(series, wait_ns=tuple(waits), epoch_firsts=firsts),))
+    pipeline, _ = use_unprofiled_steps(PROFILED, run)
+    assert pipeline.steps is not None and pipeline.steps.count == count
+    assert pipeline.wait_share == pytest.approx(share)
+
+
 @pytest.mark.parametrize(("profiled", "count"), [(20, 20), (3, 3), (2, 40), (1, 40)])
 def test_marked_steps_are_used_unless_they_are_too_few(profiled, count):
     """Keras 2 marks its steps; a window on slow ones may hold a single whole one, and Python has timed more."""

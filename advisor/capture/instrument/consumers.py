@@ -15,7 +15,7 @@ from typing import Any
 
 from advisor.host.calibration.capture import LATEST_STEPS, WORK_SHARE
 from advisor.model.calls import CodeLine, Site
-from advisor.model.recording import Consumer, Loop, StepSeries
+from advisor.model.recording import Consumer, Loop, StepSeries, steps_of_epochs
 
 MAX_STEPS = 50_000
 """At least this many of a consumer's latest steps are kept (1.2 MB), at most twice as many."""
@@ -194,6 +194,11 @@ class ConsumerSteps:
         if is_whole and self.count > self.epoch_count:
             self.epochs += 1
             self.epoch_count = self.count
+
+    @property
+    def epoch_steps(self) -> int | None:
+        """Number of steps of an epoch; None if none was complete yet, or if the latest ones differ."""
+        return steps_of_epochs(self.epoch_firsts)
 
     def _begin_epoch(self, first: int) -> None:
         if not self.epoch_firsts or self.epoch_firsts[-1] != first:

@@ -195,7 +195,7 @@ class Monitor(RunWindow):
         if self._limits.is_too_early(consumer.count - measurement.first_step, elapsed_s):
             return False
         left = self._time_left(consumer, now)
-        if self._limits.is_timed(consumer.durations(measurement.first_step), elapsed_s, left):
+        if self._limits.is_timed(consumer.durations(measurement.first_step), elapsed_s, left, consumer.epoch_steps):
             if left.is_over and self._finish_with_trial(measurement):
                 return True
             measurement.end_unprofiled()
@@ -209,7 +209,8 @@ class Monitor(RunWindow):
         durations = consumer.durations(measurement.first_step)
         per_step = None if self.capture is None else self.capture.events_per_step
         elapsed_s = (now - measurement.start_ns) / 1e9
-        reason = self._limits.closing_reason(durations, elapsed_s, per_step, self._time_left(consumer, now))
+        left = self._time_left(consumer, now)
+        reason = self._limits.closing_reason(durations, elapsed_s, per_step, left, consumer.epoch_steps)
         self._report("profiling", len(durations), self._limits.steps)
         self._check_at_step = measurement.first_step + self._limits.steps_to_check(len(durations), elapsed_s)
         if reason is not None:

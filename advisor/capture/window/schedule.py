@@ -100,7 +100,13 @@ class Limits:
             UNPROFILED_SECONDS.value if self.seconds is None else min(UNPROFILED_SECONDS.value, self.seconds)
         )
 
-    def is_timed(self, steps_ns: Sequence[int], elapsed_s: float, left: TimeLeft = _PLENTY) -> bool:
+    def is_timed(
+        self,
+        steps_ns: Sequence[int],
+        elapsed_s: float,
+        left: TimeLeft = _PLENTY,
+        epoch_steps: int | None = None,
+    ) -> bool:
         """Return whether enough steps have been timed without the profiler, so that it can be started.
 
         The user's limits for the profiled stretch apply to this one too, so it is never the longer one of the two.
@@ -109,6 +115,7 @@ class Limits:
             steps_ns: Durations of the steps in the stretch without the profiler.
             elapsed_s: Time since its start.
             left: Time until the window has to be closed.
+            epoch_steps: Steps of an epoch, of which the stretch should hold at least one; None: unknown.
         """
         count = len(steps_ns)
         if self.steps is not None and count >= self.steps:
@@ -117,6 +124,7 @@ class Limits:
             return True
         if count >= MIN_STEPS.value:
             is_stable = elapsed_s >= UNPROFILED_SECONDS.value and half_width(steps_ns) <= MAX_HALF_WIDTH.value
+            is_stable = is_stable and (epoch_steps is None or count >= epoch_steps)
             return is_stable or elapsed_s >= UNPROFILED_MAX_SECONDS.value
         least_s = (
             UNPROFILED_SLOW_SECONDS.value if left.has_step_before(SHORT_PROFILED_STEPS.value) else SHORT_SECONDS.value
@@ -129,6 +137,7 @@ class Limits:
         elapsed_s: float,
         events_per_step: float | None,
         left: TimeLeft = _PLENTY,
+        epoch_steps: int | None = None,
     ) -> str | None:
         """Return why to close the window now.
 
@@ -137,6 +146,7 @@ class Limits:
             elapsed_s: Time since the profiler was started.
             events_per_step: Estimated number of profiler events per step; None if unknown.
             left: Time until the window has to be closed.
+            epoch_steps: As for `is_timed`.
 
         Returns:
             `steps`, `seconds`, `events` or `stable`; None: do not close the window yet.
@@ -154,7 +164,7 @@ class Limits:
         if count >= MAX_STEPS.value and elapsed_s >= MIN_SECONDS.value:
             return "steps"
         if count >= MIN_STEPS.value and elapsed_s >= MIN_SECONDS.value:
-            if half_width(steps_ns) <= MAX_HALF_WIDTH.value:
+            if half_width(steps_ns) <= MAX_HALF_WIDTH.value and (epoch_steps is None or count >= epoch_steps):
                 return "stable"
             if elapsed_s >= RESTLESS_SECONDS.value:
                 return "seconds"

@@ -178,6 +178,7 @@ def _durations(report: Report) -> list[int]:
         return []
     first = max(0, window.warmup_steps - series.first_step)
     last = max(0, window.warmup_steps + window.plain_steps - series.first_step)
+    last -= (last - first) % series.epoch_steps if series.epoch_steps and last - first >= series.epoch_steps else 0
     return [end - start for start, end in zip(series.start_ns[first:last], series.end_ns[first:last], strict=False)]
 
 

@@ -33,15 +33,12 @@ class Epoch:
 def epoch_of(recording: Recording) -> Epoch | None:
     """Return the epochs of the main consumer's loop; None if none was complete, or if their numbers of steps differ."""
     series = main_series(recording)
-    if series is None:
+    steps = None if series is None else series.epoch_steps
+    if series is None or steps is None:
         return None
     places = [first - series.first_step for first in series.epoch_firsts]
-    pairs = [pair for pair in itertools.pairwise(places) if pair[1] < len(series.start_ns)]
-    steps = {after - before for before, after in pairs}
-    if len(steps) != 1:
-        return None
-    lengths = [(series.start_ns[after] - series.start_ns[before]) / NS_PER_S for before, after in pairs]
-    return Epoch(steps.pop(), statistics.median(lengths))
+    begins = [series.start_ns[place] for place in places if place < len(series.start_ns)]
+    return Epoch(steps, statistics.median(after - before for before, after in itertools.pairwise(begins)) / NS_PER_S)
 
 
 def in_whole_epochs(request: CaptureRequest, epoch: Epoch | None) -> CaptureRequest:

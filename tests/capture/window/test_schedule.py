@@ -21,6 +21,7 @@ from advisor.host.calibration.window import (
     RESTLESS_SECONDS,
     SHORT_SECONDS,
     SLOW_SECONDS,
+    UNPROFILED_MAX_SECONDS,
     UNPROFILED_SECONDS,
     VERDICT_SECONDS,
     VERDICT_STEPS,
@@ -187,6 +188,18 @@ def test_steps_are_timed_before_the_profiler_starts():
     assert not limits.is_timed(STEADY[:2], 60.0) and not limits.is_timed(STEADY[:3], 9.0)
     assert limits.is_timed(STEADY[:3], 10.0), "steps of seconds do not need twenty of them"
     assert Limits(steps=10).is_timed(STEADY[:10], 0.1) and Limits(seconds=0.5).is_timed([], 0.5)
+
+
+def test_both_stretches_hold_an_epoch_if_that_does_not_take_long():
+    """A wait at the beginning of each epoch is in neither of them otherwise, and the steps between look steady."""
+    limits = Limits()
+    assert not limits.is_timed(STEADY, UNPROFILED_SECONDS.value, epoch_steps=51)
+    assert limits.is_timed(STEADY, UNPROFILED_SECONDS.value, epoch_steps=50)
+    assert limits.is_timed(STEADY, UNPROFILED_MAX_SECONDS.value, epoch_steps=51), "but not too long"
+    assert Limits(seconds=2).is_timed(STEADY, 2.0, epoch_steps=51), "the user's limits come first"
+    assert limits.closing_reason(STEADY, MIN_SECONDS.value, None, epoch_steps=51) is None
+    assert limits.closing_reason(STEADY, MIN_SECONDS.value, None, epoch_steps=50) == "stable"
+    assert limits.closing_reason(STEADY, RESTLESS_SECONDS.value, None, epoch_steps=51) == "seconds"
 
 
 def test_the_users_limits_come_first():
