@@ -77,7 +77,8 @@ class VectorizableMap(Rule):
     whole. If such lines take a batch as they are, and all others can be vectorised, a new function is written beside the
     old one: it keeps the former and calls the latter through `tf.vectorized_map`, in the same order. For one element its
     graph must equal that of the old function, op by op, before anything is measured. The function must be a `def` in
-    the file of the `map`, without decorators, inner functions or more than one `return`.
+    the file of the `map`, or a method of a class in it, without decorators, inner functions or more than one `return`.
+    A lambda that only calls it, or a `functools.partial`, stays around the new function.
 
     A function that splits texts (`tf.strings.split`), looks up the words or applies element-wise ops to them, and is
     followed by a `padded_batch`, is called with a batch of texts as it is: its results are then ragged tensors, which

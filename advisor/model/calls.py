@@ -78,16 +78,6 @@ class FunctionLine:
 
 
 @dataclass(frozen=True, slots=True)
-class CalledFunction:
-    """The only function or method of the user's code that a lambda names."""
-
-    site: Site
-    """Where it is defined, in the file of the lambda."""
-    lines: tuple[FunctionLine, ...]
-    """What each line of its body does, as in `FunctionFacts.lines`; empty if the lambda draws random numbers itself."""
-
-
-@dataclass(frozen=True, slots=True)
 class BatchLine:
     """What the ops that one line in the body of a function makes do to a batch, directly or through a function that it calls."""
 
@@ -101,6 +91,18 @@ class BatchLine:
     """Whether all of them treat a batch like each of its elements."""
     has_constants: bool = False
     """Whether a call in this line uses a result of another call in it that does not depend on the element."""
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFunction:
+    """The only function or method of the user's code that a lambda names."""
+
+    site: Site
+    """Where it is defined, in the file of the lambda."""
+    lines: tuple[FunctionLine, ...]
+    """What each line of its body does, as in `FunctionFacts.lines`; empty if the lambda draws random numbers itself."""
+    batch_lines: tuple[BatchLine, ...] = ()
+    """What each line of its body does to a batch, as in `FunctionFacts.batch_lines`; empty if the lambda computes something."""
 
 
 @dataclass(frozen=True, slots=True)

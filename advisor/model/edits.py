@@ -93,6 +93,10 @@ class VectorizeParts(Vectorize):
     """The definition of the function of one element as it stands in the file, in whole lines."""
     line: int
     """Line in which that begins; the new one follows it."""
+    argument: str = ""
+    """What the call gets: `self.encode_batch`, `lambda word: encode_batch(word, size)`; empty if that is `name`."""
+    called: str = ""
+    """If it is a lambda: the function of one element as the present lambda names it, `encode` or `self.encode`; else empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from advisor.model.pipeline import Analysis
 from advisor.model.state import STATIC_TABLE
 from advisor.model.vectorizable_ops import CHECKING_OPS, DRAWING_OPS, READING_OPS
 from advisor.predict.batch_functions import has_branches, moves_after_batch, varying_parameter, vectorized_safety
-from advisor.predict.splits import text_of_file
+from advisor.predict.splits import is_in_script, text_of_file
 from advisor.predict.structure import linear_chain
 from advisor.splitting import CannotSplitError, batch_text
 
@@ -40,7 +40,9 @@ def mixed_function(analysis: Analysis, call: Call, batched: Call) -> Mixed:
         batched: The `batch` or `padded_batch` after it, with nothing between them that looks at single elements.
     """
     function = call.function
-    if call.method != "map" or function is None or not function.batch_lines or call.nested_in is not None:
+    if call.method != "map" or function is None or call.nested_in is not None:
+        return Mixed()
+    if not function.batch_lines and (function.called is None or not function.called.batch_lines):
         return Mixed()
     reason = _reason_against(function)
     if reason:
@@ -56,9 +58,13 @@ def mixed_function(analysis: Analysis, call: Call, batched: Call) -> Mixed:
     except CannotSplitError as error:
         where = f" (line {error.line})" if error.line is not None else ""
         return Mixed(f"{error.reason}{where}")
-    edit = VectorizeParts(call.id, written.text, written.name, written.original, written.line)
-    fix = Fix((*moves, edit), vectorized_safety(function), is_auto=not has_branches(function))
-    return Mixed("", fix, written.cuts)
+    edit = VectorizeParts(
+        call.id, written.text, written.name, written.original, written.line, written.argument, written.called
+    )
+    is_assumed = written.method != "" and not is_in_script(analysis, call)
+    assumptions = (f"no class in another file overrides `{written.method}`",) if is_assumed else ()
+    is_auto = not has_branches(function) and not assumptions
+    return Mixed("", Fix((*moves, edit), vectorized_safety(function), is_auto, assumptions=assumptions), written.cuts)
 
 
 def _reason_against(function: FunctionFacts) -> str:

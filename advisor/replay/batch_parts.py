@@ -6,7 +6,10 @@ call in place of `tf.vectorized_map`: the graph must equal that of the script's 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
+from dataclasses import replace
+from types import MethodType
 from typing import Any
 
 from advisor.capture.instrument.graph_identity import traced_identity
@@ -14,7 +17,7 @@ from advisor.capture.instrument.replay_log import LoggedCall
 from advisor.model.edits import VECTORIZED_MAP, VectorizeParts
 from advisor.replay.call_arguments import with_function
 from advisor.replay.edited import CannotVectorize
-from advisor.replay.halves import closure_of, compiled, plain_function
+from advisor.replay.halves import Extended, closure_of, compiled, plain_function
 
 
 def function_of_parts(
@@ -34,11 +37,23 @@ def function_of_parts(
     Raises:
         CannotVectorize: The function is no plain Python function, or a variable of its closure has no value yet.
     """
+    if isinstance(function, functools.partial):
+        inner = function_of_parts(name, edit, function.func, vectorized_map)
+        return functools.partial(inner, *function.args, **function.keywords)
+    if isinstance(function, MethodType):
+        return MethodType(function_of_parts(name, edit, function.__func__, vectorized_map), function.__self__)
     plain = plain_function(function)
     closure = None if plain is None else closure_of(plain)
     if plain is None or closure is None:
         raise CannotVectorize(name, "its function is not a Python function, or uses a variable that has no value yet")
-    return compiled(plain, edit.text, edit.name, closure, {VECTORIZED_MAP: vectorized_map})
+    if not edit.called:
+        return compiled(plain, edit.text, edit.name, closure, {VECTORIZED_MAP: vectorized_map})
+    values = {**plain.__globals__, **closure}
+    owner, _, called = edit.called.rpartition(".")
+    one = getattr(values.get(owner), called, None) if owner else values.get(called)
+    own = {edit.name: function_of_parts(name, replace(edit, called=""), one, vectorized_map)}
+    names = {**closure, owner: Extended(values[owner], own)} if owner else {**closure, **own}
+    return compiled(plain, edit.argument, "", names)
 
 
 def check_parts(name: str, edit: VectorizeParts, logged: LoggedCall) -> None:

@@ -100,7 +100,7 @@ def _lambdas(
     inner = getattr(values.get(owner), called, None) if owner else values.get(called)
     first, second = halves_of(name, replace(edit, wrapped=None), inner)
     own = {edit.first_name: first, edit.second_name: second}
-    names = {**closure, owner: _Extended(values[owner], own)} if owner else {**closure, **own}
+    names = {**closure, owner: Extended(values[owner], own)} if owner else {**closure, **own}
     return Halves(
         compiled(plain, wrapped.first, "", names),
         compiled(plain, wrapped.second, "", names) if wrapped.second else second,
@@ -124,7 +124,7 @@ def closure_of(function: FunctionType) -> dict[str, Any] | None:
         return None
 
 
-class _Extended:
+class Extended:
     """An object of the script with further methods."""
 
     def __init__(self, base: Any, methods: Mapping[str, Any]) -> None:  # noqa: ANN401

@@ -45,7 +45,7 @@ def vectorize_parts(
     text = edit.text.replace(VECTORIZED_MAP, name_of("tf.vectorized_map", definition))
     gap = source.newline * (1 if edit.text[:1] in " \t" else 2)
     before = "" if source.text[end - 1 : end] in ("\n", "\r") else source.newline
-    change = Splice(argument.start, argument.end, edit.name)
+    change = Splice(argument.start, argument.end, edit.argument or edit.name)
     companion = Splice(end, end, f"{before}{gap}{text}")
     return [change] if companion in written else [change, companion]
 

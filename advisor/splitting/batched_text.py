@@ -36,6 +36,12 @@ class BatchText:
     """The lines at which one part ends and the next one begins."""
     vectorized_ops: frozenset[str]
     """Types of the ops in the parts that `tf.vectorized_map` applies."""
+    argument: str = ""
+    """As in `VectorizeParts`."""
+    called: str = ""
+    """As in `VectorizeParts`."""
+    method: str = ""
+    """The name of the method of one element; empty for a function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +71,10 @@ def batch_text(text: str, call: Call, element_spec: str) -> BatchText:
     Raises:
         CannotSplitError: The text cannot be put together safely.
     """
-    lines = call.function.batch_lines if call.function is not None else ()
+    function_text = function_of(text, call, is_unwrapped=True)
+    lines, wrapper = _lines(call, function_text), function_text.wrapper
     if not lines:
         raise CannotSplitError("it is unknown what its lines do to a batch")
-    function_text = function_of(text, call)
     function = function_text.function
     if not isinstance(function, ast.FunctionDef):
         raise CannotSplitError("it is a lambda, whose statements have no lines of their own")
@@ -79,7 +85,8 @@ def batch_text(text: str, call: Call, element_spec: str) -> BatchText:
     body = function.body[1:] if ast.get_docstring(function, clean=False) is not None else function.body
     _check_body(body)
     passed, defaults = parameters_of(function_text, element_spec)
-    constants = constant_statements(body, body, {*passed, *defaults})
+    bound = () if wrapper is None else (wrapper.receiver, *wrapper.bound)
+    constants = constant_statements(body, body, {*passed, *defaults, *bound})
     rest = [statement for statement in body if statement not in constants]
     parts = _parts(_all_pieces(function_text, rest, lines))
     if len(parts) < 2:
@@ -89,7 +96,29 @@ def batch_text(text: str, call: Call, element_spec: str) -> BatchText:
     cuts = tuple(part.statements[0].lineno for part in parts[1:])
     vectorized = frozenset[str]().union(*(part.ops for part in parts if part.is_vectorized))
     start, end = first_line(function), function.end_lineno or function.lineno
-    return BatchText(written, writer.name, function_text.between(start, end), start, cuts, vectorized)
+    return BatchText(
+        text=written,
+        name=writer.name,
+        original=function_text.between(start, end),
+        line=start,
+        cuts=cuts,
+        vectorized_ops=vectorized,
+        argument=function_text.wrapper_around(writer.name),
+        called=function_text.code(wrapper.called)
+        if wrapper is not None and isinstance(wrapper.node, ast.Lambda)
+        else "",
+        method=function.name if wrapper is not None and wrapper.receiver else "",
+    )
+
+
+def _lines(call: Call, function_text: FunctionText) -> tuple[BatchLine, ...]:
+    """What the lines of the function do to a batch; of a lambda that only calls it, those of the called function."""
+    facts, wrapper = call.function, function_text.wrapper
+    if facts is None:
+        return ()
+    if wrapper is None or not isinstance(wrapper.node, ast.Lambda):
+        return facts.batch_lines
+    return facts.called.batch_lines if facts.called is not None else ()
 
 
 def _check_body(body: Sequence[ast.stmt]) -> None:

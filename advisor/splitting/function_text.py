@@ -50,6 +50,29 @@ class FunctionText:
         """Return the text of an expression as it is written."""
         return ast.get_source_segment("".join(self.lines), node) or ast.unparse(node)
 
+    def offset(self, line: int, column: int) -> int:
+        """Return the offset in characters of a position of `ast`, whose columns are UTF-8 bytes."""
+        return sum(map(len, self.lines[: line - 1])) + len(self.lines[line - 1].encode()[:column].decode())
+
+    def wrapper_around(self, name: str) -> str:
+        """Return the text of the wrapper, with another function or method in the place of the one that it calls; empty if none.
+
+        Args:
+            name: The name of the other function or method.
+
+        Raises:
+            CannotSplitError: It contains a comment.
+        """
+        if self.wrapper is None:
+            return ""
+        node, called = self.wrapper.node, self.wrapper.called
+        whole = self.code(node)
+        if "#" in whole:
+            raise CannotSplitError(f"the {'lambda' if isinstance(node, ast.Lambda) else 'partial'} contains a comment")
+        end = self.offset(called.end_lineno or called.lineno, called.end_col_offset or 0)
+        end -= self.offset(node.lineno, node.col_offset)
+        return f"{whole[: end - len(self.wrapper.name)]}{name}{whole[end:]}"
+
     def between(self, first: int, last: int) -> str:
         """Return the lines from `first` to `last`, both inclusive, numbered from 1."""
         return "".join(self.lines[first - 1 : last])

@@ -82,12 +82,7 @@ def texts_of(
 def _wrapped(function_text: FunctionText, wrapper: Wrapper, names: NamesAcross, texts: Texts) -> WrappedHalves:
     """Write what the calls get for each half: `lambda x: load_cached(x, size)`, `self.load_random`."""
     node, called = wrapper.node, wrapper.called
-    whole = function_text.code(node)
-    if "#" in whole:
-        raise CannotSplitError(f"the {'lambda' if isinstance(node, ast.Lambda) else 'partial'} contains a comment")
-    end = _offset(function_text, called.end_lineno or called.lineno, called.end_col_offset or 0)
-    end -= _offset(function_text, node.lineno, node.col_offset)
-    first = f"{whole[: end - len(wrapper.name)]}{texts.first_name}{whole[end:]}"
+    whole, first = function_text.code(node), function_text.wrapper_around(texts.first_name)
     owner = f"{function_text.code(called.value)}." if isinstance(called, ast.Attribute) else ""
     second_name, name = f"{owner}{texts.second_name}", f"{owner}{wrapper.name}"
     if not names.bound:
@@ -118,9 +113,8 @@ def _lambdas(function_text: FunctionText, function: ast.Lambda, inner: ast.expr 
     head = ast.unparse(function.args)
     results = ", ".join(passed)
     first = f"lambda{' ' * bool(head)}{head}: {results if len(passed) == 1 else f'({results})'}"
-    start = _offset(function_text, inner.lineno, inner.col_offset) - _offset(
-        function_text, function.body.lineno, function.body.col_offset
-    )
+    start = function_text.offset(inner.lineno, inner.col_offset)
+    start -= function_text.offset(function.body.lineno, function.body.col_offset)
     rest = f"{whole[:start]}{names.value}{whole[start + len(part) :]}"
     return Texts(first, f"lambda {_parameters(names)}: {rest}", "", "", "", 0, is_replaced=True)
 
@@ -238,9 +232,9 @@ class _Definition:
         """The statements of the second half, with `value` in place of the expression."""
         text = self._found.between(line, self._end)
         if inner is not None:
-            origin = _offset(self._found, line, 0)
-            start = _offset(self._found, inner.lineno, inner.col_offset) - origin
-            end = _offset(self._found, inner.end_lineno or inner.lineno, inner.end_col_offset or 0) - origin
+            origin = self._found.offset(line, 0)
+            start = self._found.offset(inner.lineno, inner.col_offset) - origin
+            end = self._found.offset(inner.end_lineno or inner.lineno, inner.end_col_offset or 0) - origin
             text = f"{text[:start]}{value}{text[end:]}"
         text = re.sub(r"\A(?:[ \t]*(?:\r\n|\r|\n))+", "", text)  # blank lines above the cut
         return text if text.endswith(("\n", "\r")) else text + self._newline
@@ -250,13 +244,6 @@ def _parameters(names: NamesAcross) -> str:
     own = [names.receiver] if names.receiver else []
     defaults = (f"{name}={default}" for name, default in names.defaults)
     return ", ".join([*own, *names.crossing, *names.bound, *defaults])
-
-
-def _offset(function_text: FunctionText, line: int, column: int) -> int:
-    """Return the offset in characters of a position of `ast`, whose columns are UTF-8 bytes."""
-    return sum(map(len, function_text.lines[: line - 1])) + len(
-        function_text.lines[line - 1].encode()[:column].decode()
-    )
 
 
 def _check_syntax(text: str, function_text: FunctionText) -> None:

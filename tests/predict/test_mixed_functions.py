@@ -10,10 +10,12 @@ import pytest
 from advisor.model.calls import BatchLine, Call, FunctionFacts, Site
 from advisor.model.edits import MoveAfter, VectorizeParts
 from advisor.model.finding import Safety
+from advisor.model.recording import Recording, ScriptExit
 from advisor.model.state import CapturedResource
 from advisor.predict import mixed_function
 from advisor.predict.mixed_functions import Mixed
 from advisor.testing import batch, map_, pipeline, source
+from tests.prove.run_recordings import HOST
 
 WORD = "TensorSpec(shape=(), dtype=tf.string, name=None)"
 MADE = pipeline(source(), map_("f", ms=1), batch(32), consumer_ms=1).analysis
@@ -49,6 +51,39 @@ def test_the_fix_moves_the_map_and_writes_a_function_of_batches(tmp_path):
     move, edit = fix.edits
     assert move == MoveAfter("map", "batch")
     assert isinstance(edit, VectorizeParts) and edit.name == "f_batch" and edit.line == 1
+
+
+METHOD = """class A:
+  def f(self, word):
+    code = TABLE.lookup(word)
+    return tf.reverse([code], [0])
+  def make(self, ds):
+    return ds.map(self.f).batch(4)
+"""
+
+
+@pytest.mark.parametrize("is_script", [True, False])
+def test_a_method_that_another_file_may_override_is_an_assumption(tmp_path, is_script):
+    path = tmp_path / "train.py"
+    path.write_text(METHOD)
+    lines = tuple(dataclasses.replace(line, line=line.line + 1) for line in LINES)
+    function = dataclasses.replace(FUNCTION, site=Site(str(path), 2, 1, 4, 1), batch_lines=lines)
+    calls = (
+        Call("range", "range", None, element_spec=WORD),
+        Call("map", "map", Site(str(path), 6, 12, 6, 26), ("range",), function=function),
+        Call("batch", "batch", None, ("map",)),
+    )
+    recording = Recording("train.py", HOST, ScriptExit("stopped"), argv=("train.py",), cwd=str(tmp_path))
+    analysis = dataclasses.replace(MADE, calls=calls, recording=recording if is_script else None)
+    fix = mixed_function(analysis, calls[1], calls[2]).fix
+    assert fix is not None and fix.is_auto is is_script
+    assert fix.assumptions == (() if is_script else ("no class in another file overrides `f`",))
+    edit = fix.edits[1]
+    assert isinstance(edit, VectorizeParts) and (edit.name, edit.argument, edit.called) == (
+        "f_batch",
+        "self.f_batch",
+        "",
+    )
 
 
 def test_what_it_draws_or_branches_on_is_said_as_for_a_whole_function(tmp_path):

@@ -41,6 +41,8 @@ def batch_lines(graph: Any, function: object, site: Site | None) -> tuple[BatchL
         function: The callable that the user passed to the transformation.
         site: Where the callable is defined; None if unknown.
     """
+    while isinstance(function, functools.partial):
+        function = function.func
     code = getattr(function, "__code__", None)
     operations = list(graph.get_operations())
     if site is None or code is None or len(operations) > _MAX_OPS or inspect.unwrap(function) is not function:  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING
 from advisor.capture.instrument.data_flow import nodes_inside
-from advisor.model.calls import CalledFunction, FunctionLine, Site
+from advisor.model.calls import FunctionLine, Site
 
 _MAX_LINES = 200
 """Functions that make ops in more places are not described, so that they do not inflate the recording."""
@@ -73,13 +73,11 @@ def function_lines(
     return tuple(lines)
 
 
-def called_function(graph: Any, random_ops: Iterable[str], function: object) -> CalledFunction | None:  # noqa: ANN401
+def named_function(function: object) -> FunctionType | None:
     """Return the function or method of the user's code that a lambda names, if it names only one.
 
     Args:
-        graph: The traced `FuncGraph`.
-        random_ops: Types of ops that draw random numbers.
-        function: The callable that the user passed to the transformation.
+        function: The callable that the user passed to the transformation; anything but a lambda names none.
     """
     if not isinstance(function, FunctionType) or function.__name__ != "<lambda>":
         return None
@@ -91,10 +89,7 @@ def called_function(graph: Any, random_ops: Iterable[str], function: object) -> 
     methods = [inspect.getattr_static(owner, name, None) for owner in named.values() for name in code.co_names]
     found = {id(value): value for value in (*named.values(), *methods) if isinstance(value, FunctionType)}.values()
     own = [value for value in found if value.__code__.co_filename == code.co_filename]
-    if len(own) != 1:
-        return None
-    site = site_of(own[0].__code__)
-    return CalledFunction(site, function_lines(graph, random_ops, own[0], site))
+    return own[0] if len(own) == 1 else None
 
 
 def site_of(code: CodeType) -> Site:

@@ -14,10 +14,10 @@ from advisor.capture.instrument.batch_forms import PLUMBING
 from advisor.capture.instrument.batch_lines import batch_lines
 from advisor.capture.instrument.captured_state import Captured, captured_by, uses_enclosing
 from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
-from advisor.capture.instrument.function_lines import called_function, function_lines, site_of
+from advisor.capture.instrument.function_lines import function_lines, named_function, site_of
 from advisor.capture.instrument.padding_kept import keeps_padding
 from advisor.capture.instrument.ragged_forms import ragged_results
-from advisor.model.calls import FunctionFacts, Site
+from advisor.model.calls import CalledFunction, FunctionFacts, Site
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.op_effects import CALLING_OPS, SEED_OPS, is_dataset_op
 from advisor.model.state import DATASET, CapturedResource
@@ -111,6 +111,7 @@ def function_facts(
     random_ops = {op for op in ops if op in RANDOM_OPS or (has_assignment and op.startswith(_STATELESS_RANDOM))}
     flow = _dataflow(wrappers, random_ops, site)
     is_split = flow is not None and bool(random_ops or any(is_dataset_op(op) for op in ops))
+    is_mixed = flow is not None and not flow.is_elementwise
     return FunctionFacts(
         name=function_name(function),
         site=site,
@@ -129,17 +130,41 @@ def function_facts(
         fixed_ops={} if flow is None else flow.fixed_ops,
         random_site=None if flow is None else flow.random_site,
         lines=function_lines(wrappers[0].function.graph, random_ops, function, site) if is_split else (),
-        called=called_function(wrappers[0].function.graph, random_ops, function) if is_split else None,
+        called=_called(wrappers[0].function.graph, random_ops, function, is_split, is_mixed),
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,
         uses_enclosing=any(uses_enclosing(wrapper.function.graph) for wrapper in wrappers),
-        batch_lines=()
-        if flow is None or flow.is_elementwise or not wrappers
-        else batch_lines(wrappers[0].function.graph, function, site),
+        batch_lines=batch_lines(wrappers[0].function.graph, function, site) if is_mixed else (),
         ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
         keeps_padding=_keeps_padding(wrappers, ops) if flow is not None and flow.is_elementwise else None,
         varying_parameters=() if flow is None else flow.varying_parameters,
     )
+
+
+def _called(
+    graph: Any,  # noqa: ANN401
+    random_ops: set[str],
+    function: object,
+    is_split: bool,
+    is_mixed: bool,
+) -> CalledFunction | None:
+    """Describe the function that a lambda calls, as far as that is of use; None if it is of none.
+
+    Args:
+        graph: The traced `FuncGraph`.
+        random_ops: Types of ops that draw random numbers.
+        function: The callable that the user passed to the transformation.
+        is_split: Whether it may be split, so that its lines are needed.
+        is_mixed: Whether it may be called with batches in parts.
+    """
+    called = named_function(function) if is_split or is_mixed else None
+    if called is None:
+        return None
+    site = site_of(called.__code__)
+    of_batches = batch_lines(graph, called, site) if is_mixed else ()
+    if not is_split and not of_batches:
+        return None
+    return CalledFunction(site, function_lines(graph, random_ops, called, site) if is_split else (), of_batches)
 
 
 def _dataflow(wrappers: list[Any], random_ops: set[str], site: Site | None) -> Dataflow | None:
