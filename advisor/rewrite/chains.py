@@ -13,7 +13,7 @@ import libcst as cst
 from libcst.helpers import get_full_name_for_node
 
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
-from advisor.rewrite.links import check_link, insert_link, link_span, self_assignment
+from advisor.rewrite.links import check_link, condition_of, insert_link, link_span, self_assignment
 from advisor.rewrite.names import names_in
 from advisor.rewrite.splices import Cut
 from advisor.rewrite.syntax import NEWLINE, LocatedCall, Source, find_all, mentions
@@ -33,6 +33,9 @@ def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: b
     """
     check_link(call)
     assert call.link_start is not None
+    condition = condition_of(source, call)
+    if condition is not None and source.statement(condition)[1] is source.statement(after.node)[1]:
+        return _move_condition(source, call, after, condition, is_whole_line)
     line = self_assignment(source, call)
     if not is_same_chain(call, after):
         if _is_earlier(source, after, call):
@@ -65,6 +68,22 @@ def move(source: Source, call: LocatedCall, after: LocatedCall, is_whole_line: b
             return Cut(dot, call.end, dot, call.end, place, before)
         return Cut(start, end, dot, call.end + len(rest.rstrip()), place, before)
     return Cut(start, end, dot, call.end, place, before)
+
+
+def _move_condition(
+    source: Source, call: LocatedCall, after: LocatedCall, condition: cst.If, is_whole_line: bool
+) -> Cut:
+    """Move `if training: ds = ds.shuffle(...)` after the line of another call, to which it applies as before.
+
+    Raises:
+        CannotRewriteError: It is not known to mean the same there.
+    """
+    line, following = source.statement(call.node)[0], _self_assigned_line(source, after)
+    if not is_whole_line or following is None or _assigned(line) != _assigned(following):
+        raise CannotRewriteError(f"{call.method} is in an `if` that cannot be moved after {after.method}.")
+    check_way(source, call, after, condition)
+    start, end = source.line_span(condition)
+    return Cut(start, end, start, end, source.line_span(following)[1])
 
 
 def _is_earlier(source: Source, one: LocatedCall, other: LocatedCall) -> bool:
@@ -117,13 +136,14 @@ def _self_assigned_line(source: Source, call: LocatedCall) -> cst.CSTNode | None
     return statement if source.text[line_end - 1 : line_end] in ("\n", "\r") else None
 
 
-def check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
+def check_way(source: Source, call: LocatedCall, after: LocatedCall, condition: cst.If | None = None) -> None:
     """Check that simple assignments, and nothing else, pass the dataset from `call` to `after`.
 
     Args:
         source: The text of the file.
         call: The call that moves.
         after: The call after which it goes, further down in the same block.
+        condition: The `if` around the call that moves with it; None if it moves alone.
 
     Raises:
         CannotRewriteError: Something else reads or changes the dataset, or the arguments of the call, in between.
@@ -131,11 +151,17 @@ def check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
     unclear = CannotRewriteError(
         f"{call.method} cannot be moved after {after.method}: they are not connected by simple assignments."
     )
-    first, block = source.statement(call.node)
+    line = source.statement(call.node)[0]
+    first, block = source.statement(condition or call.node)
     last, other_block = source.statement(after.node)
-    name = _assigned(first)
-    if block is not other_block or name is None or not _ends_in(_assigned_value(first), call.node):
+    name = _assigned(line)
+    if block is not other_block or name is None or not _ends_in(_assigned_value(line), call.node):
         raise unclear
+    values: list[cst.CSTNode] = [argument.value for argument in call.node.args]
+    if condition is not None:
+        values.append(condition.test)
+        if "." in name or name in mentions(condition.test) or not _is_fixed(condition.test):
+            raise unclear
     body: Sequence[cst.CSTNode] = list(block.body)
     start, end = body.index(first), body.index(last)
     if start >= end:
@@ -154,7 +180,7 @@ def check_way(source: Source, call: LocatedCall, after: LocatedCall) -> None:
     expected = Counter({name: mentions(first).count(name)})
     for statement in body[start + 1 : end]:
         names = mentions(statement)
-        if _may_change_arguments(source, statement, call, name):
+        if _may_change(source, statement, values, name):
             raise _changing(call, after)
         if name not in names:
             continue
@@ -223,8 +249,8 @@ def _changing(call: LocatedCall, after: LocatedCall) -> CannotRewriteError:
     return CannotRewriteError(f"An argument of {call.method} may change before {after.method}.")
 
 
-def _may_change_arguments(source: Source, statement: cst.CSTNode, call: LocatedCall, dataset: str) -> bool:
-    """Whether a statement may change the meaning of a call's arguments.
+def _may_change(source: Source, statement: cst.CSTNode, values: Sequence[cst.CSTNode], dataset: str) -> bool:
+    """Whether a statement may change the meaning of expressions: the arguments of a call, and the condition around it.
 
     That is so if it rebinds one of their names, sets an attribute or item of an object that they use, or passes such an object
     to a call (`config.fn = other`, `setattr(config, ...)`).
@@ -232,16 +258,32 @@ def _may_change_arguments(source: Source, statement: cst.CSTNode, call: LocatedC
     Args:
         source: The text.
         statement: The statement.
-        call: The call with the arguments.
+        values: The expressions.
         dataset: Name of the dataset before the statement; its methods change no arguments.
     """
-    moved = {name for argument in call.node.args for name in mentions(argument.value)}
+    moved = {name for value in values for name in mentions(value)}
     if moved & _bound_in(statement):
         return True
-    objects = moved & {name for argument in call.node.args for name in _objects_in(argument.value)}
+    objects = moved & {name for value in values for name in _objects_in(value)}
     objects = {name for name in objects if source.names.path_of(name) is None}  # TensorFlow itself is no state
     calls = [node for node in find_all(statement, cst.Call) if _head(node) != dataset]
     return any(objects & set(mentions(node)) for node in calls)
+
+
+def _is_fixed(test: cst.BaseExpression) -> bool:
+    """Whether a condition only compares names, their attributes and constants, so that it may be evaluated later."""
+    match test:
+        case cst.Name() | cst.Integer() | cst.Float() | cst.SimpleString():
+            return True
+        case cst.Attribute():
+            return _is_fixed(test.value)
+        case cst.UnaryOperation(operator=cst.Not() | cst.Minus()):
+            return _is_fixed(test.expression)
+        case cst.BooleanOperation():
+            return _is_fixed(test.left) and _is_fixed(test.right)
+        case cst.Comparison():
+            return _is_fixed(test.left) and all(_is_fixed(target.comparator) for target in test.comparisons)
+    return False
 
 
 def _objects_in(value: cst.CSTNode) -> set[str]:

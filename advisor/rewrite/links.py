@@ -114,6 +114,24 @@ def self_assignment(source: Source, call: LocatedCall) -> cst.SimpleStatementLin
     return whole_line(parents[1], parents[2])
 
 
+def condition_of(source: Source, call: LocatedCall) -> cst.If | None:
+    """Return the `if` without `elif` and `else` whose only statement is the line `ds = ds.method(...)`; None if there is none."""
+    parents = source.parents(call.node)
+    if len(parents) < 5:
+        return None
+    assign, line, block, condition, outer = parents[:5]
+    if not isinstance(assign, cst.Assign) or len(assign.targets) != 1 or not isinstance(call.node.func, cst.Attribute):
+        return None
+    target = get_full_name_for_node(assign.targets[0].target)
+    if target is None or target != get_full_name_for_node(call.node.func.value):
+        return None
+    is_alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
+    is_only = isinstance(block, cst.IndentedBlock) and len(block.body) == 1
+    if not is_alone or not is_only or not isinstance(condition, cst.If):
+        return None
+    return condition if condition.orelse is None and not isinstance(outer, cst.If) else None
+
+
 def whole_line(statement: cst.CSTNode, block: cst.CSTNode) -> cst.SimpleStatementLine | None:
     """Return the statement's line if it can be removed: it contains no other statement, and its block contains others."""
     is_alone = isinstance(statement, cst.SimpleStatementLine) and len(statement.body) == 1

@@ -72,6 +72,48 @@ def test_lines_of_an_attribute_are_moved_unless_the_argument_reads_it():
     assert rewritten(lines.format("lambda x: x + self.ds.n"), move) is None
 
 
+HELPER = "def make(ds, training):\n    {}\n    ds = ds.map(f)\n    return ds.batch(8)\n"
+SHUFFLED = "if training:\n        ds = ds.shuffle(9)"
+
+
+@pytest.mark.parametrize("test", ["training", "not self.is_test", "split == 'train' and training", "size > -1"])
+def test_a_condition_moves_with_the_only_line_in_it(test):
+    shuffled = f"if {test}:\n        # every epoch anew\n        ds = ds.shuffle(9)"
+    text = HELPER.format(shuffled)
+    moved = f"def make(ds, training):\n    ds = ds.map(f).cache()\n    {shuffled}\n    return ds.batch(8)\n"
+    assert rewritten(text, MoveAfter("shuffle", "map"), InsertAfter("map", "cache")) == moved
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        f"{SHUFFLED}\n    else:\n        ds = ds.take(3)",
+        f"{SHUFFLED}\n        print(3)",
+        f"{SHUFFLED}\n    training = False",
+        f"{SHUFFLED}\n    for training in range(3):\n        pass",
+        f"{SHUFFLED}\n    print(ds)",
+        f"{SHUFFLED}\n    other = ds.take(3)",
+        f"if other:\n        ds = ds.take(1)\n    el{SHUFFLED}",
+        SHUFFLED.replace("training", "training()"),
+        SHUFFLED.replace("training", "sizes[0]"),
+        SHUFFLED.replace("training", "ds.is_train"),
+        SHUFFLED.replace("if training", "while training"),
+        SHUFFLED.replace("ds = ", "out = "),
+        SHUFFLED.replace("ds.shuffle", "ds.take(5).shuffle"),
+        f"{SHUFFLED.replace('training', 'config.training')}\n    config.training = False",
+        f"{SHUFFLED.replace('training', 'config.training')}\n    config.update(training=False)",
+    ],
+)
+def test_a_condition_that_may_mean_something_else_later_is_not_moved(lines):
+    assert rewritten(HELPER.format(lines), MoveAfter("shuffle", "map")) is None
+
+
+def test_a_condition_is_not_moved_to_a_line_of_another_name_or_block():
+    text = HELPER.format(SHUFFLED)
+    for other in ("out = ds.map(f)", "ds = transformed(ds.map(f))", "if True:\n        ds = ds.map(f)"):
+        assert rewritten(text.replace("ds = ds.map(f)", other), MoveAfter("shuffle", "map")) is None
+
+
 def test_links_go_directly_behind_their_call_so_that_the_later_edit_comes_first():
     text = "ds = ds.shuffle(9).map(f)\n"
     edits = (MoveAfter("shuffle", "map"), InsertAfter("map", "repeat"), InsertAfter("map", "cache"))
