@@ -1,4 +1,4 @@
-"""A helper that shuffles for training only, behind a new cache: the text makes the calls that were replayed, for both datasets."""
+"""A helper that shuffles for training only, behind a new cache: its text makes the calls of the replay, for both datasets."""
 
 from __future__ import annotations
 
