@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from advisor.host.calibration.analysis import EXPLAINED_SHARE
 from advisor.model import catalog
+from advisor.model.call_names import UNKNOWN_PLACE, label, place
 from advisor.model.calls import INFINITE_CARDINALITY, Call, FunctionFacts, Site
 from advisor.model.edits import (
     BuildOnce,
@@ -65,6 +66,7 @@ from advisor.predict import (
     copies_of,
     core_use,
     cores_needed,
+    costliest_line,
     decorated_edit,
     downstream_calls,
     edits_to_batch_first,
@@ -100,9 +102,11 @@ from advisor.predict import (
     nested_calls,
     newly_saved_work,
     only_compile,
+    op_share,
     op_work,
     overlap_factors,
     padding_obstacle,
+    parallel_fix,
     parallel_safety,
     policy_edit,
     predict_batched,
@@ -239,37 +243,6 @@ NEAR_SHARE = EXPLAINED_SHARE.value
 explanation."""
 
 
-def parallel_fix(calls: Sequence[Call]) -> Fix | None:
-    """The fix that sets `num_parallel_calls=tf.data.AUTOTUNE` in these maps.
-
-    `advisor fix` tries it unasked even if the lower bound of the prediction is no gain: whether a second thread helps a map of
-    about 60 us per element cannot be predicted [measured: 1.04x (0.97 to 1.23), predicted: 1.25x (1.00 to 1.63)], and the proof
-    decides. It does not if one of the maps runs Python code: only the author knows whether that is safe to run concurrently.
-
-    Returns: The fix; None if one of the maps is not in the user's code.
-    """
-    if not all(is_editable(call) for call in calls):
-        return None
-    edits = tuple(SetArgument(call.id, "num_parallel_calls", AUTOTUNE) for call in calls)
-    safety = max((parallel_safety(call) for call in calls), key=list(Safety).index)
-    has_python = any(call.function is not None and call.function.python_ops for call in calls)
-    return Fix(edits, safety, is_auto=not has_python)
-
-
-def label(call: Call) -> str:
-    """A readable name of a call: `map(decode)` if the function has a name, otherwise `map`."""
-    name = call.function.name if call.function else ""
-    return f"{call.method}({name})" if name else call.method
-
-
-UNKNOWN_PLACE = "an unknown line"
-
-
-def place(call: Call) -> str:
-    """The position of a call: `train.py:17`, or `an unknown line`."""
-    return f"{call.site.file.replace(chr(92), '/').rpartition('/')[2]}:{call.site.line}" if call.site else UNKNOWN_PLACE
-
-
 __all__ = [
     "AUTOTUNE",
     "HIGH_WAITING",
@@ -341,6 +314,7 @@ __all__ = [
     "copies_of",
     "core_use",
     "cores_needed",
+    "costliest_line",
     "decorated_edit",
     "downstream_calls",
     "edits_to_batch_first",
@@ -377,6 +351,7 @@ __all__ = [
     "nested_calls",
     "newly_saved_work",
     "only_compile",
+    "op_share",
     "op_work",
     "overlap_factors",
     "padding_obstacle",

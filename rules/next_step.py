@@ -23,8 +23,10 @@ from advisor.rule import (
     catalog,
     core_use,
     cores_needed,
+    costliest_line,
     elements_per_epoch,
     label,
+    op_share,
     place,
     read_from_disk,
     share_of_wait,
@@ -353,22 +355,6 @@ def storing_code(call: Call) -> str:
         'dataset.save("stored_dataset")  # once\n'
         'dataset = tf.data.Dataset.load("stored_dataset")  # in every run, in place of all of the above'
     )
-
-
-def op_share(iterator: Iterator) -> float | None:
-    """Share of the time of an iterator in the ops of its function; None without ops."""
-    if not iterator.busy_ns or not iterator.ops:
-        return None
-    return min(1.0, sum(op.total_ns for op in iterator.ops) / iterator.busy_ns)
-
-
-def costliest_line(iterator: Iterator) -> str:
-    """Return a sentence on the line of the function that takes most time; empty if its lines are unknown."""
-    line = max(iterator.lines, key=lambda candidate: candidate.total_ns, default=None)
-    if line is None:
-        return ""
-    share = f"{'about ' if line.samples is not None else ''}{format_share(line.share)}"
-    return f" Line {line.at.line} takes {share} of its time. {line.advice}".rstrip()
 
 
 def rate_of(pipeline: Pipeline) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from advisor.model.units import format_ns, format_share
 from advisor.rule import (
@@ -223,16 +224,13 @@ _LABELLED = f"({_WORDS}, TensorSpec(shape=(), dtype=tf.int64, name=None))"
 _LOOKUP = line("code = table.lookup(word)", "lookup", ("LookupTableFindV2",), takes_batches=True)
 _SUMS = line("return tf.cumsum(code * weights)", "cumsum", ("Mul", "Cumsum"))
 _SPLIT = {"StringSplitV2": 0.2, "LookupTableFindV2": 0.1}
+_on_two_cores = partial(pipeline, consumer_ms=1, cores=2)
+_map = partial(map_, ms=0.1)
 
 EXAMPLES = (
     fires(
-        pipeline(
-            source("TensorSlice", spec=_ROW),
-            map_("normalize", ms=0.1, ops=_NORMALIZE, op_share=0.3),
-            batch(128),
-            prefetch(),
-            consumer_ms=1,
-            cores=2,
+        _on_two_cores(
+            source("TensorSlice", spec=_ROW), _map("normalize", ops=_NORMALIZE, op_share=0.3), batch(128), prefetch()
         ),
         fixed="ds = ds.batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(normalize), rows, "
         "fallback_to_while_loop=False))\n",
@@ -240,7 +238,7 @@ EXAMPLES = (
     fires(
         pipeline(
             source("TensorSlice", spec=_PAIR),
-            map_("normalize", ms=0.1, ops=_NORMALIZE, op_share=0.3, calls=4),
+            _map("normalize", ops=_NORMALIZE, op_share=0.3, calls=4),
             shuffle(),
             batch(128),
             consumer_ms=1,
@@ -250,160 +248,119 @@ EXAMPLES = (
         "tf.function(normalize)(*row), rows, fallback_to_while_loop=False), num_parallel_calls=4)\n",
     ),
     fires(
-        pipeline(
+        _on_two_cores(
             source("ListFiles", elements=8),
-            interleave(
-                source(spec=_ROW), map_("normalize", ms=0.1, ops=_NORMALIZE, op_share=0.3), prefetch(1), cycle_length=4
-            ),
+            interleave(source(spec=_ROW), _map("normalize", ops=_NORMALIZE, op_share=0.3), prefetch(1), cycle_length=4),
             shuffle(),
             batch(128),
-            consumer_ms=1,
-            cores=2,
         ),
         fixed="(files).prefetch(1), cycle_length=4)\n",
     ),
     fires(
-        pipeline(
+        _on_two_cores(
             source("ListFiles", elements=8),
-            interleave(source(spec=_ROW), map_("normalize", ms=0.1, ops=_NORMALIZE, op_share=0.3), cycle_length=4),
+            interleave(source(spec=_ROW), _map("normalize", ops=_NORMALIZE, op_share=0.3), cycle_length=4),
             shuffle(),
             batch(128),
-            consumer_ms=1,
-            cores=2,
         ),
         fixed="ds = ds.batch(128).map(lambda rows: tf.vectorized_map(tf.function(normalize), rows, "
         "fallback_to_while_loop=False))\n",
     ),
     silent(
-        pipeline(
+        _on_two_cores(
             source("ListFiles", elements=8),
-            interleave(
-                source(spec=_ROW), map_("normalize", ms=0.1, ops=_NORMALIZE, op_share=0.3), shuffle(), cycle_length=4
-            ),
+            interleave(source(spec=_ROW), _map("normalize", ops=_NORMALIZE, op_share=0.3), shuffle(), cycle_length=4),
             batch(128),
-            consumer_ms=1,
-            cores=2,
         ),
         because="each file is shuffled on its own after the map",
     ),
     silent(
-        pipeline(
-            source("TensorSlice", spec=_ANY),
-            map_("normalize", ms=0.1, ops=_NORMALIZE, op_share=0.3),
-            batch(128),
-            consumer_ms=1,
-            cores=2,
-        ),
+        _on_two_cores(source("TensorSlice", spec=_ANY), _map("normalize", ops=_NORMALIZE, op_share=0.3), batch(128)),
         because="the elements may have different shapes, so they cannot be batched before the map",
     ),
     fires(
-        pipeline(
-            source("TensorSlice", spec=_ROW),
-            map_("augment", ms=0.1, ops=_NORMALIZE, op_share=0.3, random=True),
-            batch(128),
-            consumer_ms=1,
-            cores=2,
+        _on_two_cores(
+            source("TensorSlice", spec=_ROW), _map("augment", ops=_NORMALIZE, op_share=0.3, random=True), batch(128)
         ),
         fixed="ds = ds.batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(augment), rows, "
         "fallback_to_while_loop=False))\n",
     ),
     silent(
-        pipeline(
+        _on_two_cores(
             source("TensorSlice", spec=_ROW),
-            map_("augment", ms=0.1, ops=("StatelessRandomUniformV2", *_NORMALIZE), op_share=0.3),
+            _map("augment", ops=("StatelessRandomUniformV2", *_NORMALIZE), op_share=0.3),
             batch(128),
-            consumer_ms=1,
-            cores=2,
         ),
         because="random numbers that follow from a seed argument have no vectorised form with the same numbers",
     ),
     silent(
-        pipeline(
+        _on_two_cores(
             source("TensorSlice", spec=_ROW),
-            map_("lookup", ms=0.1, ops=_NORMALIZE, op_share=0.3, captured=("HashTableV2",)),
+            _map("lookup", ops=_NORMALIZE, op_share=0.3, captured=("HashTableV2",)),
             batch(128),
-            consumer_ms=1,
-            cores=2,
         ),
         because="a look-up has no vectorised form; scalar-map reports functions that accept a batch as it is",
     ),
     silent(
-        pipeline(
+        _on_two_cores(
             source("TensorSlice", spec=_ROW),
-            map_("crop", ms=0.1, ops=("ResizeBilinear", *_NORMALIZE), op_share=0.3),
+            _map("crop", ops=("ResizeBilinear", *_NORMALIZE), op_share=0.3),
             batch(128),
-            consumer_ms=1,
-            cores=2,
         ),
         because="resizing has no vectorised form",
     ),
     fires(
-        pipeline(
+        _on_two_cores(
             source("TensorSlice", spec=_RECORD),
-            map_(
+            _map(
                 "encode",
-                ms=0.1,
                 captured=("HashTableV2",),
                 effects=("LookupTableSizeV2",),
                 op_share=0.3,
                 definition=definition("word", _LOOKUP, _SUMS),
             ),
             batch(128),
-            consumer_ms=1,
-            cores=2,
         ),
         fixed="def encode_batch(word):\n    code = table.lookup(word)\n\n    def encode_rows(code):\n        return "
         "tf.cumsum(code * weights)\n\n    return tf.vectorized_map(encode_rows, code, fallback_to_while_loop=False)\n\n\n"
         "ds = tf.data.Dataset.from_tensor_slices(arrays)\nds = ds.batch(128)\nds = ds.map(encode_batch)\n",
     ),
     silent(
-        pipeline(
+        _on_two_cores(
             source("TensorSlice", spec=_RECORD),
-            map_(
-                "encode",
-                ms=0.1,
-                captured=("MutableHashTableV2",),
-                op_share=0.3,
-                definition=definition("word", _LOOKUP, _SUMS),
+            _map(
+                "encode", captured=("MutableHashTableV2",), op_share=0.3, definition=definition("word", _LOOKUP, _SUMS)
             ),
             batch(128),
-            consumer_ms=1,
-            cores=2,
         ),
         because="the table is mutable: with a batch, all its rows are looked up at one time",
     ),
     silent(
-        pipeline(
+        _on_two_cores(
             source("TensorSlice", spec=_RECORD),
-            map_(
+            _map(
                 "encode",
-                ms=0.1,
                 captured=("HashTableV2",),
                 op_share=0.3,
                 definition=definition("word", line("if is_empty: return empty"), _LOOKUP, _SUMS),
             ),
             batch(128),
-            consumer_ms=1,
-            cores=2,
         ),
         because="the function may return before its end, so it is not cut",
     ),
     fires(
-        pipeline(
+        _on_two_cores(
             source("TextLine", spec=_RECORD),
-            map_("encode", ms=0.1, op_shares=_SPLIT, captured=("HashTableV2",), ragged=(0,), spec=_WORDS),
+            _map("encode", op_shares=_SPLIT, captured=("HashTableV2",), ragged=(0,), spec=_WORDS),
             padded_batch(128, bytes=64_000, spec=_TEXTS),
-            consumer_ms=1,
-            cores=2,
         ),
         fixed="ds = ds.padded_batch(128)\nds = ds.map(lambda *rows: (encode)(*rows).to_tensor())\n",
     ),
     fires(
-        pipeline(
+        _on_two_cores(
             source("TextLine", spec=f"({_RECORD}, TensorSpec(shape=(), dtype=tf.int64, name=None))"),
-            map_(
+            _map(
                 "encode",
-                ms=0.1,
                 captured=("HashTableV2",),
                 op_share=0.3,
                 ragged=(0,),
@@ -414,108 +371,82 @@ EXAMPLES = (
                 ),
             ),
             padded_batch(128, bytes=64_000, spec=f"({_TEXTS}, TensorSpec(shape=(None,), dtype=tf.int64, name=None))"),
-            consumer_ms=1,
-            cores=2,
         ),
         fixed="def encode_batch(*rows):\n    results = encode(*rows)\n    return results[0].to_tensor(), results[1]\n",
     ),
     silent(
-        pipeline(
+        _on_two_cores(
             source("TextLine", spec=_RECORD),
-            map_("encode", ms=0.1, op_shares=_SPLIT, captured=("HashTableV2",), spec=_WORDS),
+            _map("encode", op_shares=_SPLIT, captured=("HashTableV2",), spec=_WORDS),
             padded_batch(128, bytes=64_000, spec=_TEXTS),
-            consumer_ms=1,
-            cores=2,
         ),
         because="what the function does with the words is not known to be the same for those of a batch",
     ),
     silent(
-        pipeline(
+        _on_two_cores(
             source("TextLine", spec=_RECORD),
-            map_("encode", ms=0.1, op_shares=_SPLIT, captured=("HashTableV2",), ragged=(0,), spec=_WORDS),
+            _map("encode", op_shares=_SPLIT, captured=("HashTableV2",), ragged=(0,), spec=_WORDS),
             padded_batch(128, bytes=64_000, spec=_TEXTS.replace("None, None", "None, 64"), padded_shapes="<list of 1>"),
-            consumer_ms=1,
-            cores=2,
         ),
         because="padded_batch pads to a fixed length and refuses longer rows, which to_tensor would cut",
     ),
     fires(
-        pipeline(
+        _on_two_cores(
             source("TensorSlice", spec=_ROW),
-            map_("normalize", ms=0.1, ops=_NORMALIZE, op_share=0.3, spec=_ROW),
+            _map("normalize", ops=_NORMALIZE, op_share=0.3, spec=_ROW),
             padded_batch(128, bytes=16_384, spec=_BATCH, padded_shapes="<list of 1>"),
-            consumer_ms=1,
-            cores=2,
         ),
         fixed="(arrays).batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(normalize), rows, "
         "fallback_to_while_loop=False))\n",
     ),
     silent(
-        pipeline(
+        _on_two_cores(
             source("TensorSlice", spec=_ROW),
-            map_("trim", ms=0.1, ops=_NORMALIZE, op_share=0.3, spec=_ANY),
+            _map("trim", ops=_NORMALIZE, op_share=0.3, spec=_ANY),
             padded_batch(128, bytes=128_000, spec=_BATCH.replace("32", "None")),
-            consumer_ms=1,
-            cores=2,
         ),
         because="the function returns rows of several lengths, which are padded",
     ),
     fires(
-        pipeline(
-            source(spec=_RECORD),
-            map_("parse", ms=0.1, op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}, random=True),
-            batch(128),
-            consumer_ms=1,
-            cores=2,
+        _on_two_cores(
+            source(spec=_RECORD), _map("parse", op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}, random=True), batch(128)
         ),
         fixed="ds = ds.batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(parse), rows, "
         "fallback_to_while_loop=False))\n",
     ),
     fires(
-        pipeline(
+        _on_two_cores(
             source(spec=_RECORD),
-            map_("parse", ms=0.1, op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}, spec=_ROW),
+            _map("parse", op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}, spec=_ROW),
             padded_batch(128, bytes=16_384, spec=_BATCH),
-            consumer_ms=1,
-            cores=2,
         ),
         fixed="ds = ds.padded_batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(parse), rows, "
         "fallback_to_while_loop=False))\n",
     ),
     silent(
-        pipeline(
-            source(spec=_RECORD),
-            map_("parse", ms=0.1, op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}),
-            batch(128),
-            consumer_ms=1,
-            cores=2,
-        ),
+        _on_two_cores(source(spec=_RECORD), _map("parse", op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}), batch(128)),
         because="parse-per-record reports functions that parse and draw no random numbers",
     ),
     silent(
-        pipeline(
+        _on_two_cores(
             source(spec=_RECORD),
             map_("parse", ms=0.3, op_shares={"ParseExampleV2": 0.1, "DecodeJpeg": 0.6}, random=True),
             batch(128),
-            consumer_ms=1,
-            cores=2,
         ),
         because="decoding an image has no vectorised form",
     ),
     silent(
-        pipeline(
+        _on_two_cores(
             source("TensorSlice", spec=_ROW),
             map_("scale", ms=0.02, ops=("Mul", "Sub"), op_share=0.1, elementwise=True),
             batch(1024),
-            consumer_ms=1,
-            cores=2,
         ),
         because="scalar-map reports element-wise functions, which need no conversion",
     ),
     silent(
         pipeline(
             source("TensorSlice", spec=_ROW),
-            map_("normalize", ms=0.1, ops=_NORMALIZE, op_share=0.3),
+            _map("normalize", ops=_NORMALIZE, op_share=0.3),
             batch(4),
             consumer_ms=0.01,
             cores=2,

@@ -28,7 +28,7 @@ from advisor.graph.unmarked_steps import Steps, describe
 from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.host.calibration.window import UNPROFILED_MIN_STEPS
 from advisor.model.pipeline import Pipeline
-from advisor.model.recording import Recording, StepSeries, Window
+from advisor.model.recording import Recording, StepSeries, Window, steps_in_whole_epochs
 
 
 def use_unprofiled_steps(pipeline: Pipeline, recording: Recording) -> tuple[Pipeline, float | None]:
@@ -119,9 +119,9 @@ def _unprofiled_steps(series: StepSeries, window: Window, num_profiled: int) -> 
 
 
 def _whole_epochs(steps: Steps, epoch_steps: int | None) -> Steps:
-    """As many of the steps as make whole epochs, wherever the first one is in its epoch; all if they are no epoch."""
+    """Those of the steps that make whole epochs; all if there are no such, or too few."""
     count = len(steps.start_ns)
-    kept = 0 if epoch_steps is None else count - count % epoch_steps
+    kept = steps_in_whole_epochs(count, epoch_steps)
     return steps.only(np.arange(count) < kept) if kept >= UNPROFILED_MIN_STEPS.value else steps
 
 

@@ -194,7 +194,17 @@ def steps_of_epochs(firsts: Iterable[int]) -> int | None:
         firsts: Numbers of the first steps of epochs; the last one has not ended.
     """
     lengths = {after - before for before, after in itertools.pairwise(firsts)}
-    return lengths.pop() if len(lengths) == 1 else None
+    return lengths.pop() if len(lengths) == 1 and min(lengths) > 0 else None
+
+
+def steps_in_whole_epochs(count: int, epoch_steps: int | None) -> int:
+    """Return how many of consecutive steps make whole epochs; all of them if they are less than one, or if that is unknown.
+
+    Args:
+        count: The number of steps, of which the first one may be anywhere in its epoch.
+        epoch_steps: Steps of an epoch; None if unknown.
+    """
+    return count - count % epoch_steps if epoch_steps is not None and count >= epoch_steps else count
 
 
 @dataclass(frozen=True, slots=True)

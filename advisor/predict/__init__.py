@@ -39,10 +39,12 @@ from advisor.predict.disk_reads import read_from_disk
 from advisor.predict.editable_calls import is_editable, last_editable_call, takes_link
 from advisor.predict.epoch_start import predict_without_start
 from advisor.predict.flat_map_splits import flat_map_split
+from advisor.predict.function_costs import costliest_line, op_share
 from advisor.predict.hoisting import Hoist, hoist
 from advisor.predict.machine_costs import machine_costs
 from advisor.predict.mixed_functions import mixed_function
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
+from advisor.predict.parallel_fixes import parallel_fix
 from advisor.predict.parallel_scaling import predict_parallel, predict_part_parallel
 from advisor.predict.ragged_text import ragged_text
 from advisor.predict.remade_calls import Remade, remade
@@ -124,6 +126,7 @@ __all__ = [
     "copies_of",
     "core_use",
     "cores_needed",
+    "costliest_line",
     "decorated_edit",
     "downstream_calls",
     "edits_to_batch_first",
@@ -159,9 +162,11 @@ __all__ = [
     "nested_calls",
     "newly_saved_work",
     "only_compile",
+    "op_share",
     "op_work",
     "overlap_factors",
     "padding_obstacle",
+    "parallel_fix",
     "parallel_safety",
     "policy_edit",
     "predict_batched",

@@ -13,6 +13,7 @@ from advisor.model.intervals import MIN_VALUES, Mean, mean_of, ratio_of
 from advisor.model.outcome import Interval, Report
 from advisor.model.pipeline import Iterator, Pipeline
 from advisor.model.proof_result import Side
+from advisor.model.recording import steps_in_whole_epochs
 from advisor.model.run_comparison import ComparedRun, NodeChange, RunComparison
 from advisor.predict import rows_per_step
 from advisor.prove.measure.end_to_end import EndToEnd
@@ -178,7 +179,7 @@ def _durations(report: Report) -> list[int]:
         return []
     first = max(0, window.warmup_steps - series.first_step)
     last = max(0, window.warmup_steps + window.plain_steps - series.first_step)
-    last -= (last - first) % series.epoch_steps if series.epoch_steps and last - first >= series.epoch_steps else 0
+    last = first + steps_in_whole_epochs(max(0, last - first), series.epoch_steps)
     return [end - start for start, end in zip(series.start_ns[first:last], series.end_ns[first:last], strict=False)]
 
 

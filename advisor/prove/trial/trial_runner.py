@@ -15,24 +15,23 @@ from typing import Any
 from advisor.capture.instrument.recorder import Recorder
 from advisor.host.calibration.prediction import MEMORY_SHARE
 from advisor.host.calibration.proof import (
-    CACHE_RESERVE,
     COMPARED_ELEMENTS,
     COMPARED_S,
     FILL_S,
     LEAST_FILL_S,
     LONGEST_TURNS_S,
-    SAMPLED_ELEMENTS,
     SIBLING_ELEMENTS,
     SIBLING_S,
 )
 from advisor.host.machine import memory_bytes
-from advisor.model.calls import INFINITE_CARDINALITY, Call, Site
-from advisor.model.edits import BuildOnce, Edit, InsertAfter, MoveAfter, Remove
+from advisor.model.calls import Site
+from advisor.model.edits import BuildOnce, Edit, MoveAfter, Remove
 from advisor.model.finding import Safety
 from advisor.model.units import format_bytes, format_share
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, Side, measure
+from advisor.prove.trial.cache_room import adds_cache, bytes_held, caches_filled, is_in_memory, too_big
 from advisor.prove.trial.elements.distribution_tests import SMALLEST_SAMPLE
-from advisor.prove.trial.elements.element_digests import Bounds, collect
+from advisor.prove.trial.elements.element_digests import Bounds
 from advisor.prove.trial.elements.equivalence import Equivalence
 from advisor.prove.trial.elements.heartbeat import Heartbeat
 from advisor.prove.trial.elements.judgement import Judgement
@@ -42,9 +41,8 @@ from advisor.prove.trial.number_trial import compare_numbers
 from advisor.prove.trial.peak_memory import PeakMemory
 from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
-from advisor.replay.dataset_objects import upstream_of
 from advisor.replay.edited import CannotSplit, CannotVectorize
-from advisor.replay.replay import Built, CannotReplay, Replay
+from advisor.replay.replay import CannotReplay, Replay
 from advisor.rewrite.fix_plan import comparison_key
 from advisor.rewrite.shared_calls import spread
 
@@ -122,9 +120,9 @@ class TrialRunner:
         predicted_memory_bytes: int | None,
         deadline: float,
     ) -> Trial:
-        too_big = _too_big(predicted_memory_bytes)
-        if too_big:
-            return Trial(REFUSED, note=too_big)
+        no_room = too_big(predicted_memory_bytes)
+        if no_room:
+            return Trial(REFUSED, note=no_room)
         compared = (comparison_key(edits), claimed)
         if compared not in self._compared:
             self._compared[compared] = self._compare(edits, claimed)
@@ -135,9 +133,9 @@ class TrialRunner:
         if added and all(isinstance(edit, BuildOnce) for edit in added):
             return replace(trial, note=f"{trial.note} {_MADE_ONCE}".strip(), is_replayable=False)
         before, after = self._rebuild(self._as_trained(current)), self._rebuild(self._as_trained(edits))
-        too_big = self._cache_too_big(after)
-        if too_big:
-            return replace(trial, note=too_big)
+        no_room = self._cache_too_big(after)
+        if no_room:
+            return replace(trial, note=no_room)
         return self._measured(trial, before, after, deadline, predicted_memory_bytes or 0)
 
     def _compare(self, edits: tuple[Edit, ...], claimed: Safety) -> tuple[Trial, bool]:
@@ -229,7 +227,7 @@ class TrialRunner:
 
         def dataset_of(its_edits: tuple[Edit, ...]) -> Any:  # noqa: ANN401
             work = self._rebuild(self._as_trained(self._spread(its_edits)))
-            if _caches(work):
+            if caches_filled(work):
                 raise CannotMeasure("the pipeline has a cache")
             return work.dataset(self._call_id)
 
@@ -237,8 +235,8 @@ class TrialRunner:
 
     def _side(self, name: str, work: Replay, plan: Plan, is_edited: bool) -> Side:
         """Create a side. The script's own caches need not be filled, and are not if they would not fit."""
-        caches = _caches(work)
-        fits = is_edited or not _too_big(_bytes_held(caches))
+        caches = caches_filled(work)
+        fits = is_edited or not too_big(bytes_held(caches))
         return Side(name, work.dataset(self._call_id), caches, plan, is_fill_needed=is_edited, fits=fits)
 
     def side(self, name: str, plan: Plan) -> Side:
@@ -265,15 +263,15 @@ class TrialRunner:
         """
         if any(isinstance(edit, BuildOnce) for edit in edits):
             return edits
-        kept = tuple(edit for edit in edits if not (_adds_cache(edit) and edit.call_id in self._lost))
+        kept = tuple(edit for edit in edits if not (adds_cache(edit) and edit.call_id in self._lost))
         moved = {edit.call_id for edit in kept if isinstance(edit, Remove | MoveAfter)}
-        caches = [call for call in self._recorder.calls() if call.id in self._lost - moved and _is_in_memory(call)]
+        caches = [call for call in self._recorder.calls() if call.id in self._lost - moved and is_in_memory(call)]
         return (*kept, *(Remove(call.id) for call in caches))
 
     def _cache_too_big(self, work: Replay) -> str:
         """Return why the new caches do not fit into memory, judged by their elements; empty if they do or it is unknown."""
         new = [built for built in work.built if built.method == "cache" and self._recorder.call(built.id) is None]
-        return _too_big(_bytes_held([cache.dataset for cache in new if not cache.is_inside]))
+        return too_big(bytes_held([cache.dataset for cache in new if not cache.is_inside]))
 
     def profile(
         self,
@@ -306,58 +304,6 @@ class TrialRunner:
         profile_pipeline(self._recorder, work, self._call_id, out, facts(), self._report, as_if_step_ns, consumed_at)
 
 
-def _adds_cache(edit: Edit) -> bool:
-    """Whether an edit adds a cache in memory."""
-    return isinstance(edit, InsertAfter) and edit.method == "cache" and not edit.arguments
-
-
-def _is_in_memory(call: Call) -> bool:
-    """Whether a call of the script is a cache in memory."""
-    return call.method == "cache" and call.arguments.get("filename") in ("", None)
-
-
-def _caches(work: Replay) -> list[Any]:
-    """Return the pipeline's caches that also become full in training, inputs first.
-
-    Caches inside functions cannot be filled in advance. A cache that is never read to its end because a `take` follows it is
-    discarded at the end of every epoch, so it must not be filled either. A `repeat` reads its input to the end even if its own
-    output is cut.
-    """
-    repeats = {id(built.dataset) for built in work.built if built.method == "repeat"}
-    cut = {id(dataset) for built in work.built if _is_cutting(built) for dataset in upstream_of(built.dataset, repeats)}
-    return [
-        built.dataset
-        for built in work.built
-        if built.method == "cache" and not built.is_inside and id(built.dataset) not in cut
-    ]
-
-
-def _bytes_held(caches: Sequence[Any]) -> int:
-    """Return the bytes that these caches take once full, estimated from a sample; caches of unknown length are not counted."""
-    held = 0
-    for cache in caches:
-        count, inputs = int(cache.cardinality()), cache._inputs()
-        if count < 0 or not inputs or _is_on_disk(cache):
-            continue
-        sample = collect(inputs[0], Bounds(SAMPLED_ELEMENTS.value, 5.0))
-        held += int(sample.size_bytes / max(1, len(sample.rows)) * count * CACHE_RESERVE.value)
-    return held
-
-
-def _is_on_disk(cache: Any) -> bool:  # noqa: ANN401
-    """Whether a cache is on disk. TensorFlow stores the file name in a private field; without it, memory is assumed."""
-    name = getattr(cache, "_filename", None)
-    return name is not None and bool(name.numpy())
-
-
-def _is_cutting(built: Built) -> bool:
-    """Whether the call takes fewer elements than its input has."""
-    if built.method not in ("take", "take_while") or built.is_inside or built.input is None:
-        return False
-    taken, whole = int(built.dataset.cardinality()), int(built.input.cardinality())
-    return built.method == "take_while" or whole == INFINITE_CARDINALITY or 0 <= taken < whole
-
-
 def _check_room(peaks: Sequence[int | None], alone_bytes: int, predicted_bytes: int) -> None:
     """Raise CannotMeasure if the second side, with the first one's buffers plus those of its fix, would not fit next to it."""
     if not peaks or peaks[0] is None:
@@ -385,16 +331,6 @@ def _with_measurement(trial: Trial, result: Measurement) -> Trial:
         rate_after=result.rate_after,
         turns=result.turns,
         note=" ".join(notes),
-    )
-
-
-def _too_big(needed: int | None) -> str:
-    free = memory_bytes()[1]
-    if needed is None or not free or needed <= MEMORY_SHARE.value * free:
-        return ""
-    return (
-        f"Not tried: it would take {format_bytes(needed)}, and only {format_share(MEMORY_SHARE.value)} of the "
-        f"{format_bytes(free)} of free memory may be used."
     )
 
 

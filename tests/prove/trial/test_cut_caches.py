@@ -13,7 +13,8 @@ from advisor.model.edits import BuildOnce, InsertAfter, Remove, SetArgument
 from advisor.model.finding import Safety
 from advisor.prove.trial import ab_benchmark, trial_runner
 from advisor.prove.trial.ab_benchmark import CannotMeasure, Plan, Side
-from advisor.prove.trial.trial_runner import TrialRunner, _caches
+from advisor.prove.trial.cache_room import caches_filled
+from advisor.prove.trial.trial_runner import TrialRunner
 
 pytestmark = pytest.mark.tensorflow
 
@@ -41,13 +42,13 @@ def tf():
 def test_a_cache_that_a_take_cuts_short_is_not_filled(recorded, tf, cut, is_filled):
     dataset = cut(tf.data.Dataset.range(10).map(lambda x: x + 1).cache())
     _, work = recorded.replaying(dataset)
-    assert len(_caches(work)) == is_filled
+    assert len(caches_filled(work)) == is_filled
 
 
 def test_a_cache_behind_the_take_is_filled(recorded, tf):
     dataset = tf.data.Dataset.range(10).take(5).cache().batch(2)
     _, work = recorded.replaying(dataset)
-    assert len(_caches(work)) == 1
+    assert len(caches_filled(work)) == 1
 
 
 def test_the_work_before_a_cut_cache_goes_on_in_every_epoch(recorded, tf):
@@ -60,7 +61,7 @@ def test_the_work_before_a_cut_cache_goes_on_in_every_epoch(recorded, tf):
 
     cut = tf.data.Dataset.range(10).map(count).cache().take(5)
     _, work = recorded.replaying(cut)
-    side = Side("as it is", cut, _caches(work), Plan(warmup_s=0.2, turn_s=0.1))
+    side = Side("as it is", cut, caches_filled(work), Plan(warmup_s=0.2, turn_s=0.1))
     side.prepare()
     before = int(runs)
     turn = side.turn()
@@ -74,7 +75,7 @@ def test_a_cache_that_nobody_could_size_stops_before_memory_runs_out(recorded, t
     monkeypatch.setattr(ab_benchmark, "memory_bytes", lambda: (16 << 30, next(free)))
     endless = tf.data.Dataset.range(10_000).filter(lambda x: x >= 0).cache()
     _, work = recorded.replaying(endless)
-    side = Side("with the fix", endless, _caches(work), Plan())
+    side = Side("with the fix", endless, caches_filled(work), Plan())
     with pytest.raises(CannotMeasure, match="does not fit: after 576 elements"):
         side.prepare()
 
@@ -114,8 +115,8 @@ def test_a_cache_of_the_script_that_never_fills_is_measured_as_it_is(recorded, t
     _, work = recorded.replaying(slow)
     plan = Plan(fill_s=0.3, warmup_s=0.2, turn_s=0.2)
     with pytest.raises(CannotMeasure, match="was not full after 0 s"):
-        Side("with the fix", slow, _caches(work), plan).prepare()
-    side = Side("as it is", slow, _caches(work), plan, is_fill_needed=False)
+        Side("with the fix", slow, caches_filled(work), plan).prepare()
+    side = Side("as it is", slow, caches_filled(work), plan, is_fill_needed=False)
     side.prepare()
     assert side.turn().elements > 0
 

@@ -14,7 +14,7 @@ from advisor.host.calibration.prediction import MEMORY_SHARE
 from advisor.host.machine import memory_bytes
 from advisor.model.edits import InsertAfter
 from advisor.model.finding import Safety
-from advisor.prove.trial import trial_runner
+from advisor.prove.trial import cache_room, trial_runner
 from advisor.prove.trial.elements.equivalence import Equivalence
 from advisor.prove.trial.trial_result import FASTER, REFUSED
 from advisor.prove.trial.trial_runner import TrialRunner
@@ -34,7 +34,7 @@ def test_a_fix_that_is_predicted_not_to_fit_is_refused_before_anything_is_done(b
 
 
 def test_a_limit_of_the_machine_is_seen_at_once(bench, monkeypatch):
-    monkeypatch.setattr(trial_runner, "memory_bytes", lambda: (1 << 30, 100 << 20))
+    monkeypatch.setattr(cache_room, "memory_bytes", lambda: (1 << 30, 100 << 20))
     assert bench.try_fix((), (), Safety.EXACT, 81 << 20, budget_s=1.0).note.startswith(
         "Not tried: it would take 81 MiB"
     )
@@ -42,9 +42,9 @@ def test_a_limit_of_the_machine_is_seen_at_once(bench, monkeypatch):
 
 def test_a_new_cache_is_measured_by_its_own_elements(bench, monkeypatch):
     """The prediction may be wrong or missing: elements are looked at before a cache is filled."""
-    monkeypatch.setattr(trial_runner, "memory_bytes", lambda: (1 << 30, 100 << 20))
+    monkeypatch.setattr(cache_room, "memory_bytes", lambda: (1 << 30, 100 << 20))
     monkeypatch.setattr(
-        trial_runner, "collect", lambda dataset, bounds: SimpleNamespace(size_bytes=1 << 20, rows=[0] * 32)
+        cache_room, "collect", lambda dataset, bounds: SimpleNamespace(size_bytes=1 << 20, rows=[0] * 32)
     )
 
     def work(elements: int, filename: str = ""):
