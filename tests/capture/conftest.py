@@ -17,6 +17,19 @@ from advisor.model.calls import Call
 from advisor.model.codec import decode
 from advisor.model.recording import Consumer, Recording, StepSeries
 
+LOOP = """
+import time
+import tensorflow as tf
+ds = tf.data.Dataset.range(100_000).map(lambda i: tf.random.normal([20, 20])).batch(4)
+def loop(seconds):
+    end = time.time() + seconds
+    for x in ds:
+        time.sleep(0.002)
+        if time.time() > end:
+            return
+"""
+"""A loop over random tensors, for so many seconds."""
+
 
 @dataclass
 class Run:

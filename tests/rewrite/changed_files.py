@@ -15,3 +15,7 @@ def patch_of(*paths: Path) -> Patch:
 
 def names_in(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
+
+
+def contents(folder: Path) -> list[bytes]:
+    return [(folder / f"{name}.py").read_bytes() for name in "abc"]
