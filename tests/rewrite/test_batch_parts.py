@@ -215,6 +215,22 @@ SCRIPTS |= {
             ".batch(2).map(self.prepare_batch)",
         ),
     ),
+    "a method in a lambda": (
+        "\n" + METHOD.format("", ".map(lambda image: self.prepare(image)).batch(2)"),
+        "\n"
+        + METHOD.format(
+            """
+    def prepare_batch(self, image):
+        image = tf.image.resize(image, [self.size, self.size]) / self.scale
+
+        def prepare_rows(image):
+            return tf.reverse(image, [0])
+
+        return tf.vectorized_map(prepare_rows, image, fallback_to_while_loop=False)
+""",
+            ".batch(2).map(lambda image: self.prepare_batch(image))",
+        ),
+    ),
     "a function in a lambda": (
         PREPARE.format("", ".map(lambda picture, label: prepare(picture, label, width, flips=True)).batch(2)"),
         PREPARE.format(

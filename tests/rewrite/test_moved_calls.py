@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from advisor.model.edits import InsertAfter, MoveAfter, Remove
+from advisor.model.edits import InsertAfter, MoveAfter, Remove, Vectorize
 from tests.rewrite.source_text import rewritten
 
 
@@ -82,6 +82,15 @@ def test_a_condition_moves_with_the_only_line_in_it(test):
     text = HELPER.format(shuffled)
     moved = f"def make(ds, training):\n    ds = ds.map(f).cache()\n    {shuffled}\n    return ds.batch(8)\n"
     assert rewritten(text, MoveAfter("shuffle", "map"), InsertAfter("map", "cache")) == moved
+
+
+def test_a_vectorised_map_moves_behind_the_batch_with_its_condition():
+    head = "import tensorflow as tf\n\ndef make(ds, training):\n"
+    text = f"{head}    if training:\n        ds = ds.map(self.f)\n    ds = ds.batch(8)\n"
+    moved = rewritten(text, MoveAfter("map", "batch"), Vectorize("map"))
+    assert moved is not None
+    assert moved.startswith(f"{head}    ds = ds.batch(8)\n    if training:\n        ds = ds.map(lambda ")
+    assert "tf.vectorized_map(" in moved and moved.count("self.f") == 1
 
 
 @pytest.mark.parametrize(

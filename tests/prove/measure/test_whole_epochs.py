@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from advisor.capture.request import CaptureRequest
-from advisor.model.recording import Recording
+from advisor.model.recording import Recording, steps_in_whole_epochs
 from advisor.prove.measure.end_to_end import record_run
 from advisor.prove.measure.run_steps import main_series, steps_of
 from advisor.prove.measure.whole_epochs import Epoch, epoch_of, in_whole_epochs, window_seconds
@@ -34,12 +34,27 @@ def of_epochs(firsts: tuple[int, ...], first_step: int = 0, steps: int = 12) -> 
         (of_epochs((0,)), None),
         (of_epochs(()), None),
         (of_epochs((0, 5, 11)), None),
+        (of_epochs((5, 4)), None),
         (of_epochs((102, 106, 110), first_step=100), Epoch(4, 0.4)),
     ],
-    ids=["two", "the last one has not begun", "one that has not ended", "a first one", "unknown", "unequal", "later"],
+    ids=[
+        "two",
+        "the last one has not begun",
+        "one that has not ended",
+        "a first one",
+        "unknown",
+        "unequal",
+        "backwards",
+        "later",
+    ],
 )
 def test_an_epoch_is_known_once_the_next_one_has_begun(run: Recording, expected: Epoch | None) -> None:
     assert epoch_of(run) == expected
+
+
+def test_steps_that_make_no_epoch_are_all_kept() -> None:
+    assert [steps_in_whole_epochs(count, 5) for count in (0, 4, 5, 9, 10)] == [0, 4, 5, 5, 10]
+    assert steps_in_whole_epochs(9, None) == 9
 
 
 def test_short_epochs_make_a_window_whole() -> None:
