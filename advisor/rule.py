@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from advisor.host.calibration.analysis import EXPLAINED_SHARE
 from advisor.model import catalog
-from advisor.model.call_names import UNKNOWN_PLACE, label, place
+from advisor.model.call_names import label, place
 from advisor.model.calls import INFINITE_CARDINALITY, Call, FunctionFacts, Site
 from advisor.model.edits import (
     BuildOnce,

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from advisor.model.calls import Call
 
-UNKNOWN_PLACE = "an unknown line"
-
 
 def label(call: Call) -> str:
     """A readable name of a call: `map(decode)` if the function has a name, otherwise `map`."""
@@ -18,4 +16,8 @@ def label(call: Call) -> str:
 
 def place(call: Call) -> str:
     """The position of a call: `train.py:17`, or `an unknown line`."""
-    return f"{call.site.file.replace(chr(92), '/').rpartition('/')[2]}:{call.site.line}" if call.site else UNKNOWN_PLACE
+    return (
+        f"{call.site.file.replace(chr(92), '/').rpartition('/')[2]}:{call.site.line}"
+        if call.site
+        else "an unknown line"
+    )
