@@ -152,13 +152,13 @@ def costly_ops(iterator: Iterator) -> str:
 def how(split: Split) -> str:
     """Sentences on where the function is cut and what crosses the cut, or on why it is not cut."""
     if split.fix is None:
-        by_hand = f"It could be cut by hand at line {split.line}. " if split.line is not None else ""
+        by_hand = f"It could be cut by hand at {split.where}. " if split.where else ""
         return f"{by_hand}It is not cut automatically, because {split.reason}."
     names = [f"`{name}`" for name in split.names]
     values = " and ".join([", ".join(names[:-1]), names[-1]][len(names) < 2 :])
     size = "of unknown size" if split.element_bytes is None else f"{format_bytes(split.element_bytes)} per element"
     assumed = f" The change assumes that {' and '.join(split.fix.assumptions)}." if split.fix.assumptions else ""
-    return f"It is cut at line {split.line}; the map passes on {values}, {size}.{assumed}"
+    return f"It is cut at {split.where}; the map passes on {values}, {size}.{assumed}"
 
 
 _SPECTRUM = {"DecodeRaw": 0.2, "RFFT": 0.6, "Log1p": 0.15}

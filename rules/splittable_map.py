@@ -145,7 +145,7 @@ class SplittableMap(Rule):
 def how(split: Split) -> str:
     """Sentences on where the function is cut and what crosses the cut, or on why it is not cut."""
     if split.fix is None:
-        by_hand = f"It could be cut by hand at line {split.line}. " if split.line is not None else ""
+        by_hand = f"It could be cut by hand at {split.where}. " if split.where else ""
         size = "is unknown" if split.bytes is None else f"is {format_bytes(split.bytes)} per epoch"
         return f"{by_hand}It is not cut automatically, because {split.reason}. The size of the elements at that point {size}."
     values = " and ".join(
@@ -159,7 +159,7 @@ def how(split: Split) -> str:
     if split.replaced is not None:
         size += f". The cache at {place(split.replaced)} moves there"
     relying = f" The change assumes that {', and that '.join(split.fix.assumptions)}." if split.fix.assumptions else ""
-    return f"It is cut at line {split.line}; the first half passes on {values}{size}.{relying}"
+    return f"It is cut at {split.where}; the first half passes on {values}{size}.{relying}"
 
 
 def is_cache_missing(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:

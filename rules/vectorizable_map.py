@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -78,8 +77,9 @@ class VectorizableMap(Rule):
     whole. If such lines take a batch as they are, and all others can be vectorised, a new function is written beside the
     old one: it keeps the former and calls the latter through `tf.vectorized_map`, in the same order. For one element its
     graph must equal that of the old function, op by op, before anything is measured. The function must be a `def` in
-    the file of the `map`, or a method of a class in it, without decorators, inner functions or more than one `return`.
-    A lambda that only calls it, or a `functools.partial`, stays around the new function.
+    the file of the `map`, or in a file of the project that it is imported from, or a method of a class, without
+    decorators, inner functions or more than one `return`. A lambda that only calls it, or a `functools.partial`, stays
+    around the new function.
 
     A function that splits texts (`tf.strings.split`), looks up the words or applies element-wise ops to them, and is
     followed by a `padded_batch`, is called with a batch of texts as it is: its results are then ragged tensors, which
@@ -132,7 +132,7 @@ class VectorizableMap(Rule):
         mixed, ragged = mixed_function(analysis, call, batched), ragged_text(analysis, call, batched)
         means = all_at_once(size)
         if fix is None and mixed.fix is not None:
-            fix, means = mixed.fix, in_parts(mixed.lines, size)
+            fix, means = mixed.fix, in_parts(mixed.where, size)
         elif fix is None and ragged.fix is not None:
             fix, means = ragged.fix, of_ragged_texts(size)
         if fix is None:
@@ -188,9 +188,8 @@ def all_at_once(size: int) -> str:
     return f"All its ops can process the {size} elements of a batch at once."
 
 
-def in_parts(lines: Sequence[int], size: int) -> str:
+def in_parts(where: str, size: int) -> str:
     """What a function becomes that is cut at these lines."""
-    where = f"line {lines[0]}" if len(lines) == 1 else "lines " + ", ".join(map(str, lines))
     return (
         f"Some of its lines take the {size} elements of a batch as they are, and the ops of the others have vectorised "
         f"forms: it is cut at {where}."

@@ -16,8 +16,13 @@ def label(call: Call) -> str:
 
 def place(call: Call) -> str:
     """The position of a call: `train.py:17`, or `an unknown line`."""
-    return (
-        f"{call.site.file.replace(chr(92), '/').rpartition('/')[2]}:{call.site.line}"
-        if call.site
-        else "an unknown line"
-    )
+    return f"{_name(call.site.file)}:{call.site.line}" if call.site else "an unknown line"
+
+
+def of_file(file: str) -> str:
+    """What follows the number of a line if its file has to be named: ` of data.py`; empty if `file` is."""
+    return f" of {_name(file)}" if file else ""
+
+
+def _name(file: str) -> str:
+    return file.replace("\\", "/").rpartition("/")[2]

@@ -98,7 +98,7 @@ class CalledFunction:
     """The only function or method of the user's code that a lambda names."""
 
     site: Site
-    """Where it is defined, in the file of the lambda."""
+    """Where it is defined: in the file of the lambda, or in one that it imports."""
     lines: tuple[FunctionLine, ...]
     """What each line of its body does, as in `FunctionFacts.lines`; empty if the lambda draws random numbers itself."""
     batch_lines: tuple[BatchLine, ...] = ()

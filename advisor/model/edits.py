@@ -97,6 +97,10 @@ class VectorizeParts(Vectorize):
     """What the call gets: `self.encode_batch`, `lambda word: encode_batch(word, size)`; empty if that is `name`."""
     called: str = ""
     """If it is a lambda: the function of one element as the present lambda names it, `encode` or `self.encode`; else empty."""
+    file: str = ""
+    """The file of the definition, if it is not that of the call."""
+    beside: str = ""
+    """The imported name after which the new one is imported there; empty if the call needs no import."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +176,10 @@ class SplitFunction:
     """Whether the two functions take the place of the definition; otherwise they are added after it."""
     wrapped: WrappedHalves | None = None
     """None if the function is passed by its name, or as a lambda that is split itself."""
+    file: str = ""
+    """As in `VectorizeParts`."""
+    beside: str = ""
+    """As in `VectorizeParts`, for the names of both halves."""
 
     @property
     def first_argument(self) -> str:

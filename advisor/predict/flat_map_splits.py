@@ -7,13 +7,14 @@ there is none and the line at which it could be cut by hand.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 from advisor.model.calls import Call, FunctionFacts
 from advisor.model.edits import SplitFlatMap
 from advisor.model.finding import Fix, Safety
 from advisor.model.pipeline import Analysis
 from advisor.predict.determinism import parallel_safety
-from advisor.predict.splits import Split, facts_of_first, is_in_script, split_edit, text_of_file
+from advisor.predict.splits import Split, facts_of_first, is_in_script, split_edit, text_of, text_of_file
 from advisor.predict.structure import linear_chain
 from advisor.splitting import CannotSplitError, Halves, split_function
 
@@ -30,10 +31,12 @@ def flat_map_split(analysis: Analysis, call: Call) -> Split:
     if text is None or call.function is None or len(chain) < 2:
         return Split(None, "its file cannot be read")
     try:
-        halves = split_function(text, call, chain[1].element_spec, is_in_script(analysis, call))
+        read = partial(text_of, analysis)
+        halves = split_function(text, call, chain[1].element_spec, is_in_script(analysis, call), read)
     except CannotSplitError as error:
         return Split(error.line, error.reason)
-    split = Split(halves.line, "", None, halves.names, halves.ops, halves.bytes)
+    file = "" if halves.imported is None else halves.imported.file
+    split = Split(halves.line, "", None, file, halves.names, halves.ops, halves.bytes)
     reason = _reason_against(analysis, call, _first(call.function, halves))
     if reason is not None:
         return replace(split, reason=reason)

@@ -7,7 +7,9 @@ together from the text of the function (`advisor.splitting.batch_text`) and from
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
+from advisor.model.call_names import of_file
 from advisor.model.calls import Call, FunctionFacts
 from advisor.model.edits import VectorizeParts
 from advisor.model.finding import Fix
@@ -15,7 +17,7 @@ from advisor.model.pipeline import Analysis
 from advisor.model.state import STATIC_TABLE
 from advisor.model.vectorizable_ops import CHECKING_OPS, DRAWING_OPS, READING_OPS
 from advisor.predict.batch_functions import has_branches, moves_after_batch, varying_parameter, vectorized_safety
-from advisor.predict.splits import is_in_script, text_of_file
+from advisor.predict.splits import is_in_script, text_of, text_of_file
 from advisor.predict.structure import linear_chain
 from advisor.splitting import CannotSplitError, batch_text
 
@@ -29,6 +31,13 @@ class Mixed:
     fix: Fix | None = None
     lines: tuple[int, ...] = ()
     """The lines at which one part ends and the next begins."""
+    file: str = ""
+    """The file of these lines, if it is not that of the call."""
+
+    @property
+    def where(self) -> str:
+        """The places of the cuts in a sentence: `line 5`, `lines 5, 9 of data.py`."""
+        return f"line{'s' * (len(self.lines) > 1)} {', '.join(map(str, self.lines))}{of_file(self.file)}"
 
 
 def mixed_function(analysis: Analysis, call: Call, batched: Call) -> Mixed:
@@ -54,17 +63,21 @@ def mixed_function(analysis: Analysis, call: Call, batched: Call) -> Mixed:
     if text is None or len(chain) < 2:
         return Mixed("its file cannot be read")
     try:
-        written = batch_text(text, call, chain[1].element_spec)
+        written = batch_text(text, call, chain[1].element_spec, partial(text_of, analysis))
     except CannotSplitError as error:
         where = f" (line {error.line})" if error.line is not None else ""
         return Mixed(f"{error.reason}{where}")
+    imported = written.imported
     edit = VectorizeParts(
-        call.id, written.text, written.name, written.original, written.line, written.argument, written.called
-    )
-    is_assumed = written.method != "" and not is_in_script(analysis, call)
+        call.id, written.text, written.name, written.original, written.line, written.argument, written.called,
+        "" if imported is None else imported.file, "" if imported is None else imported.beside,
+    )  # fmt: skip
+    is_assumed = written.method != "" and (imported is not None or not is_in_script(analysis, call))
     assumptions = (f"no class in another file overrides `{written.method}`",) if is_assumed else ()
     is_auto = not has_branches(function) and not assumptions
-    return Mixed("", Fix((*moves, edit), vectorized_safety(function), is_auto, assumptions=assumptions), written.cuts)
+    return Mixed(
+        "", Fix((*moves, edit), vectorized_safety(function), is_auto, assumptions=assumptions), written.cuts, edit.file
+    )
 
 
 def _reason_against(function: FunctionFacts) -> str:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import io
 import tokenize
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
+from advisor.model.call_names import of_file
 from advisor.model.calls import Call, FunctionFacts
 from advisor.model.edits import Edit, InsertAfter, MoveAfter, Remove, SetArgument, SplitFunction, SplitMap
 from advisor.model.finding import Fix, Safety
@@ -41,6 +43,8 @@ class Split:
     reason: str = ""
     """Why there is no fix, as a clause; empty if there is one."""
     fix: Fix | None = None
+    file: str = ""
+    """The file of that line, if it is not that of the call."""
     names: tuple[str, ...] = ()
     """The values that the first half passes on."""
     ops: dict[str, int] | None = None
@@ -53,6 +57,11 @@ class Split:
     """The cache before the `map` that the new one replaces; None if there is none, or if it has to stay."""
     replaced_bytes: int | None = None
     """Size of that cache; None if there is none or if it is unknown."""
+
+    @property
+    def where(self) -> str:
+        """The place of the cut in a sentence: `line 12`, `line 12 of data.py`; empty if it is unknown."""
+        return "" if self.line is None else f"line {self.line}{of_file(self.file)}"
 
     @property
     def added_bytes(self) -> int | None:
@@ -70,20 +79,26 @@ def split_of(analysis: Analysis, pipeline: Pipeline, call: Call, max_bytes: floa
         max_bytes: The largest cache.
     """
     chain = linear_chain(analysis, call)
-    line = (
-        call.function.random_site.line if call.function is not None and call.function.random_site is not None else None
-    )
+    site = call.function.random_site if call.function is not None else None
+    line, file = (None, "") if site is None else (site.line, file_beside(call, site.file))
     text = text_of_file(analysis, call)
     if text is None or call.function is None or len(chain) < 2:
-        return Split(line, "its file cannot be read")
+        return Split(line, "its file cannot be read", file=file)
     try:
-        halves = split_function(text, call, chain[1].element_spec, is_in_script(analysis, call))
+        read = partial(text_of, analysis)
+        halves = split_function(text, call, chain[1].element_spec, is_in_script(analysis, call), read)
     except CannotSplitError as error:
-        return Split(error.line or line, error.reason)
+        return Split(error.line or line, error.reason, file=file)
     count = elements_per_epoch(analysis, pipeline, call)
     size = None if halves.bytes is None or count is None else count * halves.bytes
-    split = Split(halves.line, "", None, halves.names, halves.ops, halves.bytes, size)
+    file = "" if halves.imported is None else halves.imported.file
+    split = Split(halves.line, "", None, file, halves.names, halves.ops, halves.bytes, size)
     return _with_fix(analysis, pipeline, call, chain[1], halves, split, max_bytes)
+
+
+def file_beside(call: Call, file: str) -> str:
+    """Return a file if it is another one than that of the call; otherwise nothing."""
+    return file if call.site is not None and call.site.file != file else ""
 
 
 def _with_fix(
@@ -163,6 +178,8 @@ def split_edit(kind: type[E], call: Call, halves: Halves) -> E:
         texts.line,
         texts.is_replaced,
         texts.wrapped,
+        halves.imported.file if halves.imported is not None else "",
+        halves.imported.beside if halves.imported is not None else "",
     )
 
 
@@ -189,12 +206,20 @@ def facts_of_first(function: FunctionFacts, halves: Halves) -> FunctionFacts:
 
 def text_of_file(analysis: Analysis, call: Call) -> str | None:
     """Return the text of the file that contains the call; None if it cannot be read."""
-    if call.site is None:
-        return None
-    if call.site.file in analysis.texts:
-        return analysis.texts[call.site.file]
+    return None if call.site is None else text_of(analysis, call.site.file)
+
+
+def text_of(analysis: Analysis, file: str) -> str | None:
+    """Return the text of a file; None if it cannot be read.
+
+    Args:
+        analysis: The analysis, which may hold the text.
+        file: The file, as recorded calls name it.
+    """
+    if file in analysis.texts:
+        return analysis.texts[file]
     try:
-        data = read_regular(Path(call.site.file))
+        data = read_regular(Path(file))
         encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
         return data.decode(encoding)
     except (OSError, SyntaxError, UnicodeError, LookupError):

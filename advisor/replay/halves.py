@@ -50,7 +50,7 @@ def halves_of(name: str, edit: SplitFunction, function: Any) -> Halves:  # noqa:
     if isinstance(function, MethodType):
         return _methods(name, edit, function)
     plain, closure = _plain_and_closure(name, function)
-    if edit.wrapped is not None:
+    if edit.wrapped is not None and plain.__name__ == "<lambda>":
         return _lambdas(name, edit, edit.wrapped, plain, closure)
     return Halves(
         compiled(plain, edit.first, edit.first_name, closure), compiled(plain, edit.second, edit.second_name, closure)

@@ -1,29 +1,33 @@
 """Writes the halves of a split function: their definitions, and a second call: a `map` after the first, or before a `flat_map`.
 
-In: `Source`, the located call and the `SplitFunction`, which contains the two texts.  Out: the splices. `advisor.replay.halves`
-compiles the same texts for the proof.
+In: `Source`, the located call and the `SplitFunction`, which contains the two texts.  Out: the splices; the definitions may be in
+another file than the call. `advisor.replay.halves` compiles the same texts for the proof.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import libcst as cst
 
 from advisor.model.edits import SplitFlatMap, SplitFunction, SplitMap
 from advisor.rewrite.arguments import find_argument
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
+from advisor.rewrite.new_imports import import_beside
 from advisor.rewrite.splices import Splice
 from advisor.rewrite.syntax import NEWLINE, LocatedCall, Source, find_all
 
 
-def replace_function(source: Source, call: LocatedCall, edit: SplitFunction) -> Iterator[Splice]:
+def replace_function(
+    source: Source, call: LocatedCall, edit: SplitFunction, written: Collection[Splice] = ()
+) -> Iterator[Splice]:
     """Write the definitions of both halves, and pass the one that the call keeps: a `map` the first, a `flat_map` the second.
 
     Args:
         source: The text of the file.
         call: The `map` or `flat_map` whose function is split.
         edit: Texts and names of both halves, and the definition that they replace.
+        written: The changes that were made for other calls.
 
     Raises:
         CannotRewriteError: The function is not passed in this call, or its definition has changed.
@@ -33,8 +37,24 @@ def replace_function(source: Source, call: LocatedCall, edit: SplitFunction) -> 
         raise CannotRewriteError(f"The function of {call.method} is not an argument in this line.")
     kept = edit.second_argument if isinstance(edit, SplitFlatMap) else edit.first_argument
     yield Splice(argument.start, argument.end, kept)
-    if not edit.first_name:
-        return
+    companions = []
+    if edit.file:
+        companions = [import_beside(source, edit.beside, [edit.first_name, edit.second_name])] if edit.beside else []
+    elif edit.first_name:
+        companions = [halves_definition(source, edit)]
+    yield from (companion for companion in companions if companion not in written)
+
+
+def halves_definition(source: Source, edit: SplitFunction) -> Splice:
+    """Write the definitions of both halves, after that of the function or in its place.
+
+    Args:
+        source: The text of the file that defines the function.
+        edit: Texts and names of both halves, and the definition.
+
+    Raises:
+        CannotRewriteError: The definition has changed.
+    """
     text, newline = source.text, source.newline
     lines = [0, *(match.end() for match in NEWLINE.finditer(text)), len(text)]
     start = lines[edit.line - 1] if 0 < edit.line < len(lines) else len(text)
@@ -44,10 +64,9 @@ def replace_function(source: Source, call: LocatedCall, edit: SplitFunction) -> 
     gap = newline * (2 if edit.first[:1] in " \t" else 3)
     halves = f"{edit.first}{gap[len(newline) :]}{edit.second}"
     if edit.is_replaced:
-        yield Splice(start, end, halves if text[end - 1 : end] in ("\n", "\r") else halves.rstrip("\r\n"))
-    else:
-        before = "" if text[end - 1 : end] in ("\n", "\r") else newline
-        yield Splice(end, end, f"{before}{gap[len(newline) :]}{halves}")
+        return Splice(start, end, halves if text[end - 1 : end] in ("\n", "\r") else halves.rstrip("\r\n"))
+    before = "" if text[end - 1 : end] in ("\n", "\r") else newline
+    return Splice(end, end, f"{before}{gap[len(newline) :]}{halves}")
 
 
 def first_link(source: Source, call: LocatedCall, edit: SplitFlatMap, autotune: str) -> Splice:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from advisor.model.calls import Call
-from advisor.model.edits import BuildOnce, Edit, StepEdit
+from advisor.model.edits import BuildOnce, Edit, SplitFunction, StepEdit, VectorizeParts
 from advisor.model.finding import Fix
 from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
 from advisor.rewrite.obstacles import obstacle_to
@@ -95,6 +95,7 @@ def _patch(
     from advisor.rewrite.source import rewritten  # imports LibCST, so only if there is something to rewrite
 
     by_file: dict[Path, list[Edit]] = {}
+    defined: dict[Path, list[VectorizeParts | SplitFunction]] = {}
     for edit in edits:
         reason = obstacle_to(edit, calls)
         if reason is not None:
@@ -102,16 +103,20 @@ def _patch(
         site = edit.reader if isinstance(edit, BuildOnce) else calls[edit.call_id].site
         assert site is not None  # obstacle_to
         by_file.setdefault(user_file(site.file, root), []).append(edit)
+        if isinstance(edit, VectorizeParts | SplitFunction) and edit.file:
+            defined.setdefault(user_file(edit.file, root), []).append(edit)
     of_step: dict[Path, list[StepEdit]] = {}
     for step_edit in step_edits:
         of_step.setdefault(user_file(step_edit.file, root), []).append(step_edit)
     files = dict(base.files)
-    for path in dict.fromkeys((*by_file, *of_step)):
+    for path in dict.fromkeys((*by_file, *of_step, *defined)):
         original, current = files.get(path, (None, None))
         source = read_source(path, current)
         its_edits = by_file.get(path, ())
         others = _other_texts(its_edits, calls, root, base.files)
-        after = source.encode(rewritten(source.text, its_edits, calls, of_step.get(path, ()), others))
+        after = source.encode(
+            rewritten(source.text, its_edits, calls, of_step.get(path, ()), others, defined.get(path, ()))
+        )
         files[path] = (source.data if original is None else original, after)
     files = {path: (before, after) for path, (before, after) in files.items() if before != after}
     return Patch(files, "".join(_diff_of(path, *change, root) for path, change in files.items()))

@@ -27,6 +27,7 @@ from advisor.model.edits import (
     SetFunction,
     SetOption,
     SplitFlatMap,
+    SplitFunction,
     SplitMap,
     StepEdit,
     Value,
@@ -38,11 +39,11 @@ from advisor.model.finding import Fix
 from advisor.model.shared_text import Span, span_of
 from advisor.rewrite.arguments import set_argument
 from advisor.rewrite.batch_function import vectorize
-from advisor.rewrite.batch_parts import vectorize_parts
+from advisor.rewrite.batch_parts import batch_definition, vectorize_parts
 from advisor.rewrite.build_once import build_once
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.chains import move
-from advisor.rewrite.halves import first_link, replace_function, second_link
+from advisor.rewrite.halves import first_link, halves_definition, replace_function, second_link
 from advisor.rewrite.imported_functions import NO_TEXTS
 from advisor.rewrite.inner_links import move_out
 from advisor.rewrite.library_calls import insert_after_library
@@ -54,6 +55,9 @@ from advisor.rewrite.ragged_function import pad_ragged
 from advisor.rewrite.splices import Cut, Splice, apply_changes
 from advisor.rewrite.step_edits import splices_of
 from advisor.rewrite.syntax import LocatedCall, Source
+
+Defining = VectorizeParts | SplitFunction
+"""Edits that write functions into the file that defines the function of the call, which may be another one."""
 
 
 def rewrite(text: str, fix: Fix, calls: Mapping[str, Call]) -> str | None:
@@ -77,6 +81,7 @@ def rewritten(
     calls: Mapping[str, Call],
     step_edits: Sequence[StepEdit] = (),
     others: Mapping[str, str] = NO_TEXTS,
+    definitions: Sequence[Defining] = (),
 ) -> str:
     """Return the text with the edits, applied one after the other.
 
@@ -86,13 +91,14 @@ def rewritten(
         calls: The recorded calls by id.
         step_edits: Changes of the training step in this file.
         others: File -> text of the other files of the project, for datasets that a function of one of them makes.
+        definitions: Edits of calls in other files, whose functions this file defines.
 
     Raises:
         CannotRewriteError: The change is unclear or would not be valid Python; the message gives the reason.
     """
     try:
         source = _parsed(text)
-        after = _Rewriting(source, _without_duplicates(edits, calls), calls, others).text(step_edits)
+        after = _Rewriting(source, _without_duplicates(edits, calls), calls, others).text(step_edits, definitions)
         ast.parse(after)
     except (SyntaxError, ValueError):
         raise CannotRewriteError("The text would not be valid Python after the change.") from None
@@ -117,6 +123,21 @@ def _without_duplicates(edits: Sequence[Edit], calls: Mapping[str, Call]) -> lis
     return list(unique.values())
 
 
+def _check_new_functions(edits: Sequence[Edit]) -> None:
+    """Raise CannotRewriteError if two calls would get different new functions of one name, as one passes `flips=True`."""
+    texts: dict[tuple[str, int, str], str] = {}
+    for edit in edits:
+        if isinstance(edit, VectorizeParts):
+            written = {edit.name: edit.text}
+        elif isinstance(edit, SplitFunction) and edit.first_name:
+            written = {edit.first_name: edit.first, edit.second_name: edit.second}
+        else:
+            continue
+        for name, text in written.items():
+            if texts.setdefault((edit.file, edit.line, name), text) != text:
+                raise CannotRewriteError(f"Two calls would need different functions with the name {name}.")
+
+
 class _Rewriting:
     """Converts edits to changes of the text."""
 
@@ -133,7 +154,8 @@ class _Rewriting:
             if not isinstance(edit, SetArgument | MoveAfter | Vectorize) and span_of(edit.call_id, calls) in moved:
                 raise CannotRewriteError("A call cannot be moved and changed otherwise at the same time.")
 
-    def text(self, step_edits: Sequence[StepEdit]) -> str:
+    def text(self, step_edits: Sequence[StepEdit], definitions: Sequence[Defining]) -> str:
+        _check_new_functions([*self._edits, *definitions])
         # A link is inserted directly after its call, so that of two links after the same call the later one comes first.
         links = [edit for edit in self._edits if isinstance(edit, InsertAfter | MoveAfter | SetOption | SplitMap)]
         # A call before another one follows the links after the call before it.
@@ -144,6 +166,8 @@ class _Rewriting:
             changes += self._changes(edit)
         for step_edit in dict.fromkeys(step_edits):
             changes += splices_of(self._source, step_edit)
+        for definition in definitions:
+            changes += self._defined(definition)
         self._check_moves(changes)
         return apply_changes(self._source.text, [*self._import_lines(), *changes])
 
@@ -173,7 +197,7 @@ class _Rewriting:
             case SetFunction():
                 yield set_function(source, call, edit.text, self._write_name)
             case SplitMap():
-                yield from replace_function(source, call, edit)
+                yield from self._halves(edit, call)
                 changed = {
                     other.name: self._write(other.value, call)
                     for other in self._edits
@@ -181,7 +205,7 @@ class _Rewriting:
                 }
                 yield self._link(edit.call_id, call, second_link(source, call, edit, changed))
             case SplitFlatMap():
-                yield from replace_function(source, call, edit)
+                yield from self._halves(edit, call)
                 yield first_link(source, call, edit, self._write(Code("tf.data.AUTOTUNE"), call))
             case InsertAfter():
                 arguments = [(name, self._write(value, call)) for name, value in edit.arguments]
@@ -195,6 +219,21 @@ class _Rewriting:
                 yield from self._option(edit, call)
             case _:
                 assert_never(edit)
+
+    def _halves(self, edit: SplitFunction, call: LocatedCall) -> list[Splice]:
+        splices = list(replace_function(self._source, call, edit, self._companions))
+        self._companions += splices[1:]
+        return splices
+
+    def _defined(self, edit: Defining) -> list[Splice]:
+        """The new functions of a call in another file, unless another call has them already."""
+        if isinstance(edit, VectorizeParts):
+            splice = batch_definition(self._source, edit, self._write_name)
+        else:
+            splice = halves_definition(self._source, edit)
+        is_new = splice not in self._companions
+        self._companions.append(splice)
+        return [splice] if is_new else []
 
     def _check_moves(self, changes: Sequence[Splice | Cut]) -> None:
         """Raise CannotRewriteError if another change is at the edge of what moves out of a loop, and would stay in it."""

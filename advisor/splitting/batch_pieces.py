@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import enum
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from advisor.model.calls import BatchLine
@@ -60,7 +60,7 @@ def pieces_of(statement: ast.stmt, lines: Sequence[BatchLine], fresh: Callable[[
         if not _ways_of(line):
             unknown = sorted(op for op in line.ops if op not in VECTORIZABLE_OPS | LOOP_INVARIANT_OPS | DRAWING_OPS)
             raise CannotSplitError(f"{unknown[0]} has no form for batches", line.line)
-    ways = _joint(lines) & _shape_ways(statement)
+    ways = _joint(lines) & _shape_ways(statement) & _branch_ways(statement, lines)
     if ways:
         return [Piece(statement, ways, _ops_of(lines))]
     return list(_taken_apart(statement, lines, fresh))
@@ -76,6 +76,28 @@ def _shape_ways(node: ast.AST) -> Way:
     names = {inner.attr for inner in ast.walk(node) if isinstance(inner, ast.Attribute)}
     names |= {inner.id for inner in ast.walk(node) if isinstance(inner, ast.Name)}
     return Way.VECTORIZED if names & _SHAPE_NAMES else _BOTH
+
+
+def _branch_ways(statement: ast.stmt, lines: Sequence[BatchLine]) -> Way:
+    """Without `AS_IT_IS` if there is a branch that was not traced, and that another call of the function may take.
+
+    Of an expression that is one of two, it is unknown which one made the ops of its line, so neither counts as traced.
+    """
+    traced = {line.line for line in lines}
+    for inner in ast.walk(statement):
+        unknown: list[ast.AST] = []
+        if isinstance(inner, ast.If | ast.While | ast.For):
+            blocks = [block for block in (inner.body, inner.orelse) if block and not isinstance(block[-1], ast.Raise)]
+            unknown = [part for block in blocks if not _holds(block, traced) for part in block]
+        elif isinstance(inner, ast.IfExp):
+            unknown = [inner.body, inner.orelse]
+        if any(isinstance(node, ast.Call) or _is_operator(node) for part in unknown for node in ast.walk(part)):
+            return Way.VECTORIZED
+    return _BOTH
+
+
+def _holds(block: Sequence[ast.stmt], lines: Collection[int]) -> bool:
+    return any(part.lineno <= line <= (part.end_lineno or part.lineno) for part in block for line in lines)
 
 
 def _taken_apart(statement: ast.stmt, lines: Sequence[BatchLine], fresh: Callable[[], str]) -> Iterator[Piece]:

@@ -16,7 +16,9 @@ from advisor.model.calls import BatchLine, Call
 from advisor.model.edits import VECTORIZED_MAP
 from advisor.splitting.batch_pieces import Piece, Way, pieces_of
 from advisor.splitting.cannot_split import CannotSplitError
-from advisor.splitting.function_text import NEWLINE, FunctionText, first_line, function_of
+from advisor.splitting.file_text import NEWLINE
+from advisor.splitting.function_text import FunctionText, ReadText, first_line, function_of, no_other_file
+from advisor.splitting.imported_function import Imported
 from advisor.splitting.names_across import constant_statements, fresh_name, parameters_of
 from advisor.splitting.names_used import names_bound, names_needed, surely_bound
 
@@ -42,6 +44,8 @@ class BatchText:
     """As in `VectorizeParts`."""
     method: str = ""
     """The name of the method of one element; empty for a function."""
+    imported: Imported | None = None
+    """Where the function comes from; None if the file of the call defines it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +64,19 @@ class _Part:
         return frozenset(op for piece in self.pieces for op in piece.ops)
 
 
-def batch_text(text: str, call: Call, element_spec: str) -> BatchText:
+def batch_text(text: str, call: Call, element_spec: str, read: ReadText = no_other_file) -> BatchText:
     """Return a function that computes for a batch what the function of a `map` computes for each element.
 
     Args:
         text: The text of the file that contains the call.
         call: The recorded call, with the `batch_lines` of its function.
         element_spec: The element spec of its input, as recorded.
+        read: Reads the file that defines the function, if it is another one.
 
     Raises:
         CannotSplitError: The text cannot be put together safely.
     """
-    function_text = function_of(text, call, is_unwrapped=True)
+    function_text = function_of(text, call, read, is_unwrapped=True)
     lines, wrapper = _lines(call, function_text), function_text.wrapper
     if not lines:
         raise CannotSplitError("it is unknown what its lines do to a batch")
@@ -80,7 +85,7 @@ def batch_text(text: str, call: Call, element_spec: str) -> BatchText:
         raise CannotSplitError("it is a lambda, whose statements have no lines of their own")
     if function.decorator_list:
         raise CannotSplitError("it has a decorator")
-    if VECTORIZED_MAP in text:
+    if VECTORIZED_MAP in function_text.file.text:
         raise CannotSplitError(f"the file uses the name {VECTORIZED_MAP}")
     body = function.body[1:] if ast.get_docstring(function, clean=False) is not None else function.body
     _check_body(body)
@@ -99,15 +104,16 @@ def batch_text(text: str, call: Call, element_spec: str) -> BatchText:
     return BatchText(
         text=written,
         name=writer.name,
-        original=function_text.between(start, end),
+        original=function_text.file.between(start, end),
         line=start,
         cuts=cuts,
         vectorized_ops=vectorized,
         argument=function_text.wrapper_around(writer.name),
-        called=function_text.code(wrapper.called)
+        called=function_text.caller.code(wrapper.called)
         if wrapper is not None and isinstance(wrapper.node, ast.Lambda)
         else "",
         method=function.name if wrapper is not None and wrapper.receiver else "",
+        imported=function_text.imported,
     )
 
 
@@ -178,7 +184,7 @@ class _Writer:
 
     def __init__(self, function_text: FunctionText, function: ast.FunctionDef, first: ast.stmt) -> None:
         self._found, self._function = function_text, function
-        lines = function_text.lines
+        lines = function_text.file.lines
         self._indent = _indent(lines[first_line(function) - 1])
         self._inside = _indent(lines[first.lineno - 1])
         if len(self._inside) <= len(self._indent):
@@ -240,7 +246,7 @@ class _Writer:
 
     def _written(self, statement: ast.stmt, indent: str, is_in_file: bool = True) -> list[str]:
         """The lines of a statement, as it stands in the file unless a text in it would be indented."""
-        text = ast.get_source_segment("".join(self._found.lines), statement) if is_in_file else None
+        text = ast.get_source_segment(self._found.file.text, statement) if is_in_file else None
         inner = (node for node in ast.walk(statement) if isinstance(node, ast.Constant | ast.JoinedStr))
         if text is None or any(node.end_lineno != node.lineno for node in inner):
             text = ast.unparse(statement)

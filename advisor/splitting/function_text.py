@@ -1,21 +1,23 @@
 """Finds the function of a recorded `map` or `flat_map` in the text of its file.
 
-In: a text and the recorded call.  Out: `FunctionText`, or `CannotSplitError` if the text does not show which function it is, or
-if the function has a form that is never cut.
+In: the text with the call, the recorded call, and how to read the file that defines its function.  Out: `FunctionText`, or
+`CannotSplitError` if the text does not show which function it is, or if the function has a form that is never cut.
 """
 
 from __future__ import annotations
 
 import ast
-import re
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from advisor.model.calls import Call, Site
 from advisor.splitting.cannot_split import CannotSplitError
+from advisor.splitting.file_text import FileText, bindings_of, file_text
+from advisor.splitting.imported_function import Imported, check_project, imported_function
 from advisor.splitting.wrappers import Wrapper, called_by, wrapper_of
 
-NEWLINE = re.compile(r"\r\n|\r|\n")
+ReadText = Callable[[str], str | None]
+"""Returns the text of a file, as recorded calls name it; None if it cannot be read."""
 Function = ast.FunctionDef | ast.Lambda
 _FORBIDDEN: tuple[tuple[tuple[type[ast.AST], ...], str], ...] = (
     ((ast.Global, ast.Nonlocal), "it assigns names of an enclosing scope"),
@@ -32,27 +34,22 @@ _INTROSPECTION = frozenset({"locals", "globals", "vars", "dir", "eval", "exec", 
 class FunctionText:
     """A function that is passed to a transformation, in the text."""
 
-    tree: ast.Module
-    lines: tuple[str, ...]
-    """The lines of the text with their line breaks."""
+    file: FileText
+    """The file that defines it."""
     function: Function
     scope: ast.AST
     """The function or module in which it is defined."""
+    caller: FileText
+    """The file with the call."""
     wrapper: Wrapper | None = None
-    """The lambda or partial that the call gets, if that only calls the function."""
+    """The lambda or partial that the call gets, if that only calls the function; the expression, if that is an attribute."""
+    imported: Imported | None = None
+    """Where it comes from; None if the file of the call defines it."""
 
     @property
     def name(self) -> str:
         """`load`, or `<lambda>`."""
         return self.function.name if isinstance(self.function, ast.FunctionDef) else "<lambda>"
-
-    def code(self, node: ast.AST) -> str:
-        """Return the text of an expression as it is written."""
-        return ast.get_source_segment("".join(self.lines), node) or ast.unparse(node)
-
-    def offset(self, line: int, column: int) -> int:
-        """Return the offset in characters of a position of `ast`, whose columns are UTF-8 bytes."""
-        return sum(map(len, self.lines[: line - 1])) + len(self.lines[line - 1].encode()[:column].decode())
 
     def wrapper_around(self, name: str) -> str:
         """Return the text of the wrapper, with another function or method in the place of the one that it calls; empty if none.
@@ -65,58 +62,91 @@ class FunctionText:
         """
         if self.wrapper is None:
             return ""
-        node, called = self.wrapper.node, self.wrapper.called
-        whole = self.code(node)
+        node, called, caller = self.wrapper.node, self.wrapper.called, self.caller
+        whole = caller.code(node)
         if "#" in whole:
             raise CannotSplitError(f"the {'lambda' if isinstance(node, ast.Lambda) else 'partial'} contains a comment")
-        end = self.offset(called.end_lineno or called.lineno, called.end_col_offset or 0)
-        end -= self.offset(node.lineno, node.col_offset)
+        end = caller.offset(called.end_lineno or called.lineno, called.end_col_offset or 0)
+        end -= caller.offset(node.lineno, node.col_offset)
         return f"{whole[: end - len(self.wrapper.name)]}{name}{whole[end:]}"
 
-    def between(self, first: int, last: int) -> str:
-        """Return the lines from `first` to `last`, both inclusive, numbered from 1."""
-        return "".join(self.lines[first - 1 : last])
+
+def no_other_file(file: str) -> None:
+    """Read none of the other files, so that functions in them are not found."""
 
 
-def function_of(text: str, call: Call, *, is_unwrapped: bool = False) -> FunctionText:
+def function_of(text: str, call: Call, read: ReadText = no_other_file, *, is_unwrapped: bool = False) -> FunctionText:
     """Return the function of a `map` or `flat_map`.
 
     Args:
         text: The text of the file that contains the call.
         call: The recorded call.
+        read: Reads the file that defines the function, if it is another one.
         is_unwrapped: Whether to return the function that a lambda or a partial only calls, instead of the lambda.
 
     Raises:
         CannotSplitError: It cannot be found in this text, or is never cut.
     """
-    lines = tuple(re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$", text))
-    try:
-        tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise CannotSplitError("the file cannot be parsed") from None
-    parents = {child: parent for parent in ast.walk(tree) for child in ast.iter_child_nodes(parent)}
-    located = _located(tree, lines, call)
-    function: Function
+    caller = file_text(text)
+    located = _located(caller.tree, caller.lines, call)
     argument = _argument(located, call.method)
-    wrapper = None
     called = called_by(argument) if is_unwrapped else None
     behind = _site_behind(argument, call) if called is not None else None
+    function: Function
+    imported, wrapper = None, None
     if called is not None and behind is not None:
-        if isinstance(called, ast.Attribute):
-            function = _method(tree, called.attr, call, behind, parents)
-        else:
-            function = _definition(called.id, call, behind, _scopes(located, parents))
-        wrapper = wrapper_of(argument, function, is_method=isinstance(called, ast.Attribute))
+        definition, file, imported = _found(called, call, behind, caller, read, caller.scopes(located))
+        is_method = isinstance(file.parents.get(definition), ast.ClassDef)
+        function, wrapper = definition, wrapper_of(argument, definition, is_method)
     elif isinstance(argument, ast.Lambda):
-        function = argument
-        _check_alone(tree, argument)
+        _check_alone(caller.tree, argument)
+        function, file = argument, caller
     elif isinstance(argument, ast.Name):
         site = call.function.site if call.function is not None else None
-        function = _definition(argument.id, call, site, _scopes(located, parents))
+        function, file, imported = _found(argument, call, site, caller, read, caller.scopes(located))
     else:
         raise CannotSplitError(f"it is passed as `{ast.unparse(argument)[:60]}`, not by the name of a function")
-    _check(function, parents, is_method=wrapper is not None and wrapper.receiver != "")
-    return FunctionText(tree, lines, function, _scopes(function, parents)[0], wrapper)
+    _check(function, file.parents, is_method=wrapper is not None and wrapper.receiver != "")
+    return FunctionText(file, function, file.scopes(function)[0], caller, wrapper, imported)
+
+
+def _found(
+    called: ast.Name | ast.Attribute,
+    call: Call,
+    site: Site | None,
+    caller: FileText,
+    read: ReadText,
+    scopes: list[ast.AST],
+) -> tuple[ast.FunctionDef, FileText, Imported | None]:
+    """Return the definition that an expression names, in the file of the call or in another one.
+
+    Args:
+        called: `load`, `self.load`, `data.load`.
+        call: The recorded call.
+        site: Where the function was recorded to be defined; None if that is unknown.
+        caller: The file with the call.
+        read: Reads another file.
+        scopes: The functions around the call, innermost first, and the module.
+    """
+    name = called.id if isinstance(called, ast.Name) else called.attr
+    if site is None or call.site is None:
+        raise CannotSplitError(f"it is unknown where `{name}` is defined")
+    if site.file == call.site.file:
+        if isinstance(called, ast.Attribute):
+            return _method(caller, caller, name, site), caller, None
+        return _definition(name, site, scopes), caller, None
+    check_project(name, site.file)
+    text = read(site.file)
+    if text is None:
+        raise CannotSplitError(f"`{name}` is defined in another file, which cannot be read")
+    file = file_text(text)
+    at_top = [node for node in file.tree.body if isinstance(node, ast.FunctionDef) and _is_at(node, site)]
+    if at_top:
+        imported = imported_function(called, at_top[0].name, caller, call.site.file, site.file)
+        return _definition(at_top[0].name, site, [file.tree]), file, imported
+    if isinstance(called, ast.Attribute):
+        return _method(file, caller, name, site), file, Imported(site.file, "")
+    raise CannotSplitError(f"`{name}` is not plainly imported from the file that defines it")
 
 
 def _site_behind(argument: ast.expr, call: Call) -> Site | None:
@@ -150,53 +180,28 @@ def _argument(call: ast.Call, method: str) -> ast.expr:
     return named[0] if named else call.args[0]
 
 
-def _definition(name: str, call: Call, site: Site | None, scopes: list[ast.AST]) -> ast.FunctionDef:
+def _definition(name: str, site: Site, scopes: list[ast.AST]) -> ast.FunctionDef:
     """Return the definition that a name refers to.
 
     Args:
         name: The name.
-        call: The recorded call.
         site: Where the function was recorded to be defined.
-        scopes: The functions around the call, innermost first, and the module.
+        scopes: The functions around the name, innermost first, and the module.
     """
-    if site is None or call.site is None or site.file != call.site.file:
-        raise CannotSplitError(f"`{name}` is defined in another file")
     for scope in scopes:
-        bindings = [node for node in _own_nodes(scope) if _binds(node, name)]
+        bindings = bindings_of(name, scope)
         if len(bindings) > 1:
             raise CannotSplitError(f"`{name}` is bound more than once")
         if bindings:
             function = bindings[0]
-            if not isinstance(function, ast.FunctionDef) or site.line not in (first_line(function), function.lineno):
+            if not isinstance(function, ast.FunctionDef) or not _is_at(function, site):
                 break
             return function
     raise CannotSplitError(f"`{name}` does not name a function that is defined where it was recorded")
 
 
-def _scopes(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> list[ast.AST]:
-    return [outer for outer in _outside(node, parents) if isinstance(outer, ast.FunctionDef | ast.Lambda | ast.Module)]
-
-
-def _own_nodes(scope: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes of a scope, with the definitions in it but without their bodies."""
-    pending = list(ast.iter_child_nodes(scope))
-    while pending:
-        node = pending.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda | ast.ClassDef):
-            pending += ast.iter_child_nodes(node)
-
-
-def _binds(node: ast.AST, name: str) -> bool:
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return node.name == name
-    if isinstance(node, ast.arg):
-        return node.arg == name
-    if isinstance(node, ast.alias):
-        return (node.asname or node.name) == name
-    if isinstance(node, ast.Global | ast.Nonlocal):
-        return name in node.names
-    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store | ast.Del) and node.id == name
+def _is_at(function: ast.FunctionDef, site: Site) -> bool:
+    return site.line in (first_line(function), function.lineno)
 
 
 def first_line(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
@@ -211,27 +216,25 @@ def _check_alone(tree: ast.Module, function: ast.Lambda) -> None:
         raise CannotSplitError("its line contains more than one lambda", function.lineno)
 
 
-def _outside(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> list[ast.AST]:
-    outside = []
-    while node in parents:
-        node = parents[node]
-        outside.append(node)
-    return outside
+def _method(file: FileText, caller: FileText, name: str, site: Site) -> ast.FunctionDef:
+    """Return the definition of a method, if no other class and no assignment of the files gives the name another meaning.
 
-
-def _method(tree: ast.Module, name: str, call: Call, site: Site, parents: dict[ast.AST, ast.AST]) -> ast.FunctionDef:
-    """Return the definition of a method, if no other class and no assignment of the file gives the name another meaning."""
-    if call.site is None or site.file != call.site.file:
-        raise CannotSplitError(f"`{name}` is defined in another file")
-    found = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == name]
-    methods = [node for node in found if isinstance(parents.get(node), ast.ClassDef)]
+    Args:
+        file: The file that defines it.
+        caller: The file with the call.
+        name: Its name.
+        site: Where it was recorded to be defined.
+    """
+    found = [node for node in ast.walk(file.tree) if isinstance(node, ast.FunctionDef) and node.name == name]
+    methods = [node for node in found if isinstance(file.parents.get(node), ast.ClassDef)]
     is_assigned = any(
         isinstance(node, ast.Attribute) and node.attr == name and not isinstance(node.ctx, ast.Load)
+        for tree in (file.tree, caller.tree)
         for node in ast.walk(tree)
     )
     if len(methods) > 1 or is_assigned or name.startswith("__"):
         raise CannotSplitError(f"`{name}` has more than one meaning")
-    if not methods or site.line not in (first_line(methods[0]), methods[0].lineno):
+    if not methods or not _is_at(methods[0], site):
         raise CannotSplitError(f"`{name}` does not name a method that is defined where it was recorded")
     return methods[0]
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 
 from advisor.model.edits import WrappedHalves
 from advisor.splitting.cannot_split import CannotSplitError
-from advisor.splitting.function_text import NEWLINE, FunctionText, first_line, is_constant
+from advisor.splitting.file_text import NEWLINE
+from advisor.splitting.function_text import FunctionText, first_line, is_constant
 from advisor.splitting.names_across import NamesAcross, fresh_name
 from advisor.splitting.wrappers import Wrapper
 
@@ -82,18 +83,18 @@ def texts_of(
 def _wrapped(function_text: FunctionText, wrapper: Wrapper, names: NamesAcross, texts: Texts) -> WrappedHalves:
     """Write what the calls get for each half: `lambda x: load_cached(x, size)`, `self.load_random`."""
     node, called = wrapper.node, wrapper.called
-    whole, first = function_text.code(node), function_text.wrapper_around(texts.first_name)
-    owner = f"{function_text.code(called.value)}." if isinstance(called, ast.Attribute) else ""
+    whole, first = function_text.caller.code(node), function_text.wrapper_around(texts.first_name)
+    owner = f"{function_text.caller.code(called.value)}." if isinstance(called, ast.Attribute) else ""
     second_name, name = f"{owner}{texts.second_name}", f"{owner}{wrapper.name}"
     if not names.bound:
         return WrappedHalves(name, first, second_name if owner else "", ())
     values = [wrapper.bound[name] for name in names.bound]
     if not all(is_constant(value, frozenset()) for value in values):
         raise CannotSplitError(f"`{whole[:60]}` computes an argument that both halves need")
-    given = [f"{name}={function_text.code(value)}" for name, value in zip(names.bound, values, strict=True)]
+    given = [f"{name}={function_text.caller.code(value)}" for name, value in zip(names.bound, values, strict=True)]
     if not isinstance(node, ast.Lambda):
         assert isinstance(node, ast.Call)
-        second = f"{function_text.code(node.func)}({', '.join([second_name, *given])})"
+        second = f"{function_text.caller.code(node.func)}({', '.join([second_name, *given])})"
         return WrappedHalves(name, first, second, names.bound)
     read = [*values, *([called.value] if isinstance(called, ast.Attribute) else [])]
     inside = {inner.id for value in read for inner in ast.walk(value) if isinstance(inner, ast.Name)}
@@ -106,22 +107,22 @@ def _wrapped(function_text: FunctionText, wrapper: Wrapper, names: NamesAcross, 
 
 def _lambdas(function_text: FunctionText, function: ast.Lambda, inner: ast.expr | None, names: NamesAcross) -> Texts:
     assert inner is not None and not names.repeated  # a lambda has one statement, so that the cut is inside it
-    whole, part = function_text.code(function.body), function_text.code(inner)
-    if "#" in function_text.code(function):
+    whole, part = function_text.file.code(function.body), function_text.file.code(inner)
+    if "#" in function_text.file.code(function):
         raise CannotSplitError("the lambda contains a comment")
     passed = [part if name == names.value else name for name in names.crossing]
     head = ast.unparse(function.args)
     results = ", ".join(passed)
     first = f"lambda{' ' * bool(head)}{head}: {results if len(passed) == 1 else f'({results})'}"
-    start = function_text.offset(inner.lineno, inner.col_offset)
-    start -= function_text.offset(function.body.lineno, function.body.col_offset)
+    start = function_text.file.offset(inner.lineno, inner.col_offset)
+    start -= function_text.file.offset(function.body.lineno, function.body.col_offset)
     rest = f"{whole[:start]}{names.value}{whole[start + len(part) :]}"
     return Texts(first, f"lambda {_parameters(names)}: {rest}", "", "", "", 0, is_replaced=True)
 
 
 def _parameters_of_lambda(function_text: FunctionText, names: NamesAcross, used: set[str]) -> tuple[str, ...]:
     """The parameters of the second lambda: unlike those of all others, of which AutoGraph cannot tell two in one line apart."""
-    lambdas = [node for node in ast.walk(function_text.tree) if isinstance(node, ast.Lambda)]
+    lambdas = [node for node in ast.walk(function_text.caller.tree) if isinstance(node, ast.Lambda)]
     if tuple(names.crossing) not in {tuple(parameter.arg for parameter in node.args.args) for node in lambdas}:
         return names.crossing
     return (fresh_name(function_text, names.crossing[0], used), *names.crossing[1:])
@@ -132,26 +133,26 @@ class _Definition:
 
     def __init__(self, function_text: FunctionText, function: ast.FunctionDef, suffixes: Suffixes) -> None:
         self._found, self._function, self._suffixes = function_text, function, suffixes
-        self._newline = match.group() if (match := NEWLINE.search("".join(function_text.lines))) else "\n"
+        self._newline = match.group() if (match := NEWLINE.search(function_text.file.text)) else "\n"
         self._start, self._end = first_line(function), function.end_lineno or function.lineno
-        self._indent = re.match(r"[ \t]*", function_text.lines[self._start - 1]).group()  # type: ignore[union-attr]
+        self._indent = re.match(r"[ \t]*", function_text.file.lines[self._start - 1]).group()  # type: ignore[union-attr]
         docstring = ast.get_docstring(function, clean=False)
         head_end = self._head_end() if docstring is None else function.body[0].lineno - 1
-        if "#" in function_text.between(self._start, head_end):
+        if "#" in function_text.file.between(self._start, head_end):
             raise CannotSplitError("its signature contains a comment")
 
     def texts(
         self, body: list[ast.stmt], cut: int, inner: ast.expr | None, names: NamesAcross, is_used_once: bool
     ) -> Texts:
         function_text, function, newline = self._found, self._function, self._newline
-        inside = re.match(r"[ \t]*", function_text.lines[body[0].lineno - 1]).group()  # type: ignore[union-attr]
+        inside = re.match(r"[ \t]*", function_text.file.lines[body[0].lineno - 1]).group()  # type: ignore[union-attr]
         begin, middle = self._begin(body[0]), self._begin(body[cut])
         last = body[cut - 1] if cut else None
         is_shared = last is not None and (last.end_lineno or last.lineno) >= middle
         if (
             is_shared
             or len(inside) <= len(self._indent)
-            or function_text.lines[body[0].lineno - 1][len(inside) :][:1] in ("", "#")
+            or function_text.file.lines[body[0].lineno - 1][len(inside) :][:1] in ("", "#")
         ):
             raise CannotSplitError("its statements are not on lines of their own")
         first_name = fresh_name(function_text, function.name + self._suffixes.first)
@@ -159,8 +160,8 @@ class _Definition:
             function.name if is_used_once else fresh_name(function_text, function.name + self._suffixes.second)
         )
         statements = (
-            function_text.between(begin, middle - 1).rstrip() + newline
-            if function_text.between(begin, middle - 1).strip()
+            function_text.file.between(begin, middle - 1).rstrip() + newline
+            if function_text.file.between(begin, middle - 1).strip()
             else ""
         )
         part = self._part(inner)
@@ -174,7 +175,7 @@ class _Definition:
         second = [
             self._head(second_name, _parameters(names), returns),
             self._docstring(body[0]) if is_used_once else "",
-            *(f"{inside}{function_text.code(statement)}{newline}" for statement in names.repeated),
+            *(f"{inside}{function_text.file.code(statement)}{newline}" for statement in names.repeated),
             self._rest(middle, inner, names.value),
         ]
         return Texts(
@@ -182,7 +183,7 @@ class _Definition:
             "".join(second),
             first_name,
             second_name,
-            function_text.between(self._start, self._end),
+            function_text.file.between(self._start, self._end),
             self._start,
             is_used_once,
         )
@@ -190,7 +191,7 @@ class _Definition:
     def _begin(self, statement: ast.stmt) -> int:
         """The first line of a statement, with the comments above it."""
         line = first_line(statement) if isinstance(statement, ast.FunctionDef) else statement.lineno
-        above = self._found.lines
+        above = self._found.file.lines
         while (
             line - 2 >= 0
             and line - 1 > self._head_end()
@@ -205,7 +206,7 @@ class _Definition:
         first = function.body[0]
         if ast.get_docstring(function, clean=False) is not None:
             return first.end_lineno or first.lineno
-        line, lines = first.lineno, self._found.lines
+        line, lines = first.lineno, self._found.file.lines
         while line - 2 >= 0 and (not lines[line - 2].strip() or lines[line - 2].lstrip().startswith("#")):
             line -= 1
         return line - 1
@@ -219,22 +220,22 @@ class _Definition:
         return (
             ""
             if docstring is first
-            else self._found.between(docstring.lineno, docstring.end_lineno or docstring.lineno)
+            else self._found.file.between(docstring.lineno, docstring.end_lineno or docstring.lineno)
         )
 
     def _part(self, inner: ast.expr | None) -> str:
         if inner is None:
             return ""
-        text = self._found.code(inner)
+        text = self._found.file.code(inner)
         return f"({text})" if NEWLINE.search(text) else text
 
     def _rest(self, line: int, inner: ast.expr | None, value: str) -> str:
         """The statements of the second half, with `value` in place of the expression."""
-        text = self._found.between(line, self._end)
+        text = self._found.file.between(line, self._end)
         if inner is not None:
-            origin = self._found.offset(line, 0)
-            start = self._found.offset(inner.lineno, inner.col_offset) - origin
-            end = self._found.offset(inner.end_lineno or inner.lineno, inner.end_col_offset or 0) - origin
+            origin = self._found.file.offset(line, 0)
+            start = self._found.file.offset(inner.lineno, inner.col_offset) - origin
+            end = self._found.file.offset(inner.end_lineno or inner.lineno, inner.end_col_offset or 0) - origin
             text = f"{text[:start]}{value}{text[end:]}"
         text = re.sub(r"\A(?:[ \t]*(?:\r\n|\r|\n))+", "", text)  # blank lines above the cut
         return text if text.endswith(("\n", "\r")) else text + self._newline

@@ -82,15 +82,16 @@ def names_across(
 
 
 def fresh_name(function_text: FunctionText, base: str, taken: Collection[str] = ()) -> str:
-    """Return a name that the file does not use, nor the caller (`taken`).
+    """Return a name that neither the file of the function nor that of the call uses, nor the caller (`taken`).
 
     Args:
-        function_text: The function, with the file that contains it.
+        function_text: The function, with the files.
         base: The name to begin with; `base_2`, `base_3` and so on follow.
         taken: Further names that must not be used.
     """
     used: set[str] = set(taken)
-    for node in ast.walk(function_text.tree):
+    trees = {id(file.tree): file.tree for file in (function_text.file, function_text.caller)}.values()
+    for node in (node for tree in trees for node in ast.walk(tree)):
         for attribute in ("id", "arg", "name", "attr", "asname"):
             name = getattr(node, attribute, None)
             used |= {name} if isinstance(name, str) else set()

@@ -15,8 +15,9 @@ from dataclasses import dataclass, field, replace
 from advisor.model.calls import Call, FunctionLine
 from advisor.model.op_effects import is_dataset_op
 from advisor.splitting.cannot_split import CannotSplitError
-from advisor.splitting.function_text import FunctionText, function_of
+from advisor.splitting.function_text import FunctionText, ReadText, function_of, no_other_file
 from advisor.splitting.half_texts import Suffixes, Texts, texts_of
+from advisor.splitting.imported_function import Imported
 from advisor.splitting.inner_call import fixed_part, is_worth_it
 from advisor.splitting.names_across import NamesAcross, names_across
 
@@ -36,6 +37,8 @@ class Halves:
     """Size of the values that it passes on for one element; None if a shape is unknown."""
     assumptions: tuple[str, ...] = ()
     """What the text does not show, as clauses: another class may override a method."""
+    imported: Imported | None = None
+    """Where the function comes from; None if the file of the call defines it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ _RANDOM = _Cut("draws the random numbers", "them", Suffixes("_cached", "_random"
 _DATASET = _Cut("makes the dataset", "it", Suffixes("_values", "_dataset"))
 
 
-def split_function(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
+def split_function(text: str, call: Call, element_spec: str, is_script: bool, read: ReadText = no_other_file) -> Halves:
     """Cut the function of a `map`, `flat_map` or `interleave` in two.
 
     Args:
@@ -61,6 +64,7 @@ def split_function(text: str, call: Call, element_spec: str, is_script: bool) ->
         call: The recorded call.
         element_spec: The element spec of its input, as recorded.
         is_script: Whether the file is the script, so that no other file uses its functions.
+        read: Reads the file that defines the function, if it is another one.
 
     Raises:
         CannotSplitError: The text cannot be cut safely.
@@ -68,13 +72,14 @@ def split_function(text: str, call: Call, element_spec: str, is_script: bool) ->
     facts = call.function
     line = facts.random_site.line if facts is not None and facts.random_site is not None else None
     try:
-        return _split(text, call, element_spec, is_script)
+        return _split(text, call, element_spec, is_script, read)
     except CannotSplitError as error:
         raise CannotSplitError(error.reason, error.line or line) from None
 
 
-def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
-    function_text = function_of(text, call, is_unwrapped=True)
+def _split(text: str, call: Call, element_spec: str, is_script: bool, read: ReadText) -> Halves:
+    function_text = function_of(text, call, read, is_unwrapped=True)
+    is_script = is_script and function_text.imported is None
     kind = _RANDOM if call.method == "map" else _DATASET
     lines = _marked(_lines(call, function_text), kind)
     if not any(line.is_random for line in lines):
@@ -111,6 +116,7 @@ def _split(text: str, call: Call, element_spec: str, is_script: bool) -> Halves:
         dict(ops),
         _bytes(rest, names),
         (f"no class in another file overrides `{function_text.name}`",) if names.receiver and not is_script else (),
+        function_text.imported,
     )
 
 

@@ -102,6 +102,49 @@ def test_lines_that_take_batches_stay_and_the_others_become_functions_of_a_row()
     assert made.vectorized_ops == {"Mean", "ConcatV2"}
 
 
+@pytest.mark.parametrize(
+    "branch",
+    [
+        "if FLIPS:\n                row = row[::-1]",
+        "if FLIPS:\n                row = reverse(row)",
+        "row = reverse(row) if FLIPS else row",
+        "for _ in range(FLIPS):\n                row = reverse(row)",
+    ],
+)
+def test_a_branch_that_was_not_traced_is_not_called_with_batches(branch):
+    """Another call of the function may take it: a part that takes batches as they are would reverse the batch."""
+    traced = (
+        BatchLine(2, "lookup", {"LookupTableFindV2": 1}, True),
+        BatchLine(5 + branch.count("\n"), "center", {"Mean": 1}, False),
+    )
+    made = put_together(f"""
+        def prepare(row):
+            row = tf.lookup(row)
+            {branch}
+            row = upper(row)
+            return center(row)
+        ds = ds.map(prepare).batch(8)
+        """, lines=traced)  # fmt: skip
+    inner = made.text.partition("def prepare_rows(row):\n")[2]
+    assert "FLIPS" in inner and "lookup" not in inner
+
+
+def test_a_branch_that_only_raises_or_sets_a_constant_stays_where_it_is():
+    made = put_together("""
+        def prepare(row):
+            if WIDTH < 1:
+                raise ValueError("too small")
+            if WIDTH > 3:
+                factor = 2.0
+            else:
+                factor = 3.0
+            row = tf.lookup(row)
+            return center(row, factor)
+        ds = ds.map(prepare).batch(8)
+        """)  # fmt: skip
+    assert made.text.index("raise") < made.text.index("prepare_rows")
+
+
 def test_an_expression_of_the_other_kind_gets_a_name():
     made = put_together("""
         def pair(key):

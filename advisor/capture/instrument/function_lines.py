@@ -11,7 +11,7 @@ import functools
 import inspect
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
@@ -73,11 +73,13 @@ def function_lines(
     return tuple(lines)
 
 
-def named_function(function: object) -> FunctionType | None:
+def named_function(function: object, is_user_file: Callable[[str], bool]) -> FunctionType | None:
     """Return the function or method of the user's code that a lambda names, if it names only one.
 
     Args:
         function: The callable that the user passed to the transformation; anything but a lambda names none.
+        is_user_file: Returns whether a file belongs to the user's code. The functions of other files than that of the lambda
+            count only if it names none of its own.
     """
     if not isinstance(function, FunctionType) or function.__name__ != "<lambda>":
         return None
@@ -89,7 +91,8 @@ def named_function(function: object) -> FunctionType | None:
     methods = [inspect.getattr_static(owner, name, None) for owner in named.values() for name in code.co_names]
     found = {id(value): value for value in (*named.values(), *methods) if isinstance(value, FunctionType)}.values()
     own = [value for value in found if value.__code__.co_filename == code.co_filename]
-    return own[0] if len(own) == 1 else None
+    named_ones = own or [value for value in found if is_user_file(value.__code__.co_filename)]
+    return named_ones[0] if len(named_ones) == 1 else None
 
 
 def site_of(code: CodeType) -> Site:

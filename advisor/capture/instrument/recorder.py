@@ -269,7 +269,7 @@ class Recorder:
         facts = None
         try:
             site = function_site(function, self.finder.is_user_file)
-            facts = function_facts(dataset, function, site, self._resource_id)
+            facts = function_facts(dataset, function, site, self._resource_id, self.finder.is_user_file)
         except Exception as error:
             self._warn(f"The function of {pending.method} could not be inspected ({type(error).__name__}: {error}).")
         if facts is not None:

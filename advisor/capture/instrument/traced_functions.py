@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from types import FunctionType
 from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING
@@ -84,6 +85,7 @@ def function_facts(
     function: object,
     site: Site | None,
     resource_id: Callable[[Captured], str] = lambda captured: "",
+    is_user_file: Callable[[str], bool] = lambda file: False,
 ) -> FunctionFacts | None:
     """Return the facts of all functions of a dataset; None if it has no function.
 
@@ -92,6 +94,7 @@ def function_facts(
         function: The callable that the user passed to the transformation.
         site: Where the callable is defined.
         resource_id: Returns the id of a captured resource in the `StateWatch`.
+        is_user_file: Returns whether a file belongs to the user's code; needed for functions that a lambda imports.
     """
     wrappers: list[Any] = getattr(dataset, "_functions", list)()
     if not wrappers:
@@ -130,7 +133,13 @@ def function_facts(
         fixed_ops={} if flow is None else flow.fixed_ops,
         random_site=None if flow is None else flow.random_site,
         lines=function_lines(wrappers[0].function.graph, random_ops, function, site) if is_split else (),
-        called=_called(wrappers[0].function.graph, random_ops, function, is_split, is_mixed),
+        called=_called(
+            wrappers[0].function.graph,
+            random_ops,
+            named_function(function, is_user_file) if is_split or is_mixed else None,
+            is_split,
+            is_mixed,
+        ),
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,
         uses_enclosing=any(uses_enclosing(wrapper.function.graph) for wrapper in wrappers),
@@ -144,7 +153,7 @@ def function_facts(
 def _called(
     graph: Any,  # noqa: ANN401
     random_ops: set[str],
-    function: object,
+    called: FunctionType | None,
     is_split: bool,
     is_mixed: bool,
 ) -> CalledFunction | None:
@@ -153,11 +162,10 @@ def _called(
     Args:
         graph: The traced `FuncGraph`.
         random_ops: Types of ops that draw random numbers.
-        function: The callable that the user passed to the transformation.
+        called: The function; None if the lambda names none.
         is_split: Whether it may be split, so that its lines are needed.
         is_mixed: Whether it may be called with batches in parts.
     """
-    called = named_function(function) if is_split or is_mixed else None
     if called is None:
         return None
     site = site_of(called.__code__)
