@@ -15,7 +15,7 @@ from typing import ClassVar
 
 from advisor.host.calibration.analysis import EXPLAINED_SHARE
 from advisor.model import catalog
-from advisor.model.call_names import label, place
+from advisor.model.call_names import label, line_in, place
 from advisor.model.calls import INFINITE_CARDINALITY, Call, FunctionFacts, Site
 from advisor.model.edits import (
     BuildOnce,
@@ -342,6 +342,7 @@ __all__ = [
     "larger_place",
     "last_batch",
     "last_editable_call",
+    "line_in",
     "linear_chain",
     "machine_costs",
     "measured_ns",

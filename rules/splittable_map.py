@@ -26,6 +26,7 @@ from advisor.rule import (
     is_read_again,
     is_repeated_downstream,
     label,
+    line_in,
     linear_chain,
     newly_saved_work,
     place,
@@ -94,8 +95,8 @@ class SplittableMap(Rule):
             if obstacle is None:
                 yield self._advice(analysis, pipeline, iterator, call, share)
             elif share_of_wait(pipeline, iterator) >= NEAR_SHARE and share >= NEAR_SHARE:
-                line = call.function.random_site.line if call.function.random_site is not None else None
-                where = f"; it could be cut by hand at line {line}" if line is not None else ""
+                drawn = call.function.random_site
+                where = f"; it could be cut by hand at {line_in(call, drawn)}" if drawn is not None else ""
                 yield self.rejected(
                     f"Split {label(call)} in two and cache between them",
                     f"{obstacle}{where}",
@@ -120,8 +121,8 @@ class SplittableMap(Rule):
         left |= {it.id: now for it in copies_of(pipeline, iterator)}
         ops = costly_fixed_ops(iterator, call)
         later = predict_speedup(analysis, pipeline, left, left)
-        line = call.function.random_site if call.function else None
-        where = f" from line {line.line} on" if line else ""
+        drawn = call.function.random_site if call.function else None
+        where = f" from {line_in(call, drawn)} on" if drawn else ""
         return self.finding(
             f"Split {label(call)} in two and cache between them",
             f"{label(call)} at {place(call)} draws random numbers{where}, so a cache after it would freeze the "

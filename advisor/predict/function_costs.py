@@ -5,6 +5,7 @@ In: an `Iterator` with the ops and lines of its function.  Out: a share, or a se
 
 from __future__ import annotations
 
+from advisor.model.call_names import line_in
 from advisor.model.pipeline import Iterator
 from advisor.model.units import format_share
 
@@ -22,4 +23,4 @@ def costliest_line(iterator: Iterator) -> str:
     if line is None:
         return ""
     share = f"{'about ' if line.samples is not None else ''}{format_share(line.share)}"
-    return f" Line {line.at.line} takes {share} of its time. {line.advice}".rstrip()
+    return f" L{line_in(iterator.main_call, line.at)[1:]} takes {share} of its time. {line.advice}".rstrip()

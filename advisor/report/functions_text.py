@@ -41,7 +41,20 @@ def print_functions(pipeline: Pipeline, console: Console) -> None:
         print_lines(console, _table(iterator, lines), indent=4)
         for line in lines:
             if line.advice:
-                print_lines(console, Text(clean(f"Line {line.at.line}: {line.advice}")), indent=4)
+                print_lines(console, Text(clean(f"{_of_call(iterator, line, 'Line ')}: {line.advice}")), indent=4)
+
+
+def _of_call(iterator: Iterator, line: LineCost, before: str = "") -> str:
+    """The number of a line; with its file, if that is not the one of the call above.
+
+    Args:
+        iterator: The iterator of the call.
+        line: The line.
+        before: What precedes a number without a file.
+    """
+    call = iterator.main_call
+    own_file = call.site.file if call is not None and call.site is not None else ""
+    return f"{before}{line.at.line}" if line.at.file == own_file else f"{display_path(line.at.file)}:{line.at.line}"
 
 
 def _table(iterator: Iterator, lines: list[LineCost]) -> Table:
@@ -50,14 +63,12 @@ def _table(iterator: Iterator, lines: list[LineCost]) -> Table:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold", ratio=1)
-    own_file = next((call.function.site.file for call in iterator.calls if call.function and call.function.site), "")
     for line in lines:
-        place = f"{line.at.line}" if line.at.file == own_file else f"{display_path(line.at.file)}:{line.at.line}"
         about = "" if line.samples is None else "about "
         source = Text(clean(shorten_line(line.at.text)))
         source.append(f"  {clean(what_runs(line.ops, line.samples, line.native_share, line.library))}", "dim")
         table.add_row(
-            Text(clean(place), "bold"),
+            Text(clean(_of_call(iterator, line)), "bold"),
             f"{about}{units.format_ns(line.total_ns)}",
             units.format_share(line.share),
             source,

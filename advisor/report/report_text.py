@@ -202,11 +202,16 @@ def _effect(finding: Finding) -> str:
 
 
 def _diff(diff: str) -> Text:
-    """Only the changed lines; the file is named above them."""
+    """Only the changed lines; the file is named above them, and each of several files before its own lines."""
     text = Text(overflow="fold")
-    lines = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith(("+++", "---"))]
-    for number, line in enumerate(lines):
-        text.append(("\n" if number else "") + clean(shorten_line(line)), "green" if line.startswith("+") else "red")
+    lines = [line for line in diff.splitlines() if line[:1] in "+-" and not line.startswith("---")]
+    has_files = sum(line.startswith("+++ ") for line in lines) > 1
+    shown = [line for line in lines if has_files or not line.startswith("+++ ")]
+    for number, line in enumerate(shown):
+        is_file = line.startswith("+++ ")
+        style = "dim" if is_file else "green" if line.startswith("+") else "red"
+        named = line.removeprefix("+++ ").removeprefix("b/") if is_file else line
+        text.append(("\n" if number else "") + clean(shorten_line(named)), style)
     return text
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 
 from advisor.model.calls import Call
-from advisor.model.edits import BuildOnce, Edit, SplitFunction, StepEdit, VectorizeParts
+from advisor.model.edits import BuildOnce, Edit, SplitFlatMap, SplitMap, StepEdit, VectorizeParts
 from advisor.model.finding import Fix
 from advisor.rewrite.cannot_rewrite import CannotRewrite, CannotRewriteError
 from advisor.rewrite.obstacles import obstacle_to
@@ -95,7 +95,7 @@ def _patch(
     from advisor.rewrite.source import rewritten  # imports LibCST, so only if there is something to rewrite
 
     by_file: dict[Path, list[Edit]] = {}
-    defined: dict[Path, list[VectorizeParts | SplitFunction]] = {}
+    defined: dict[Path, list[VectorizeParts | SplitMap | SplitFlatMap]] = {}
     for edit in edits:
         reason = obstacle_to(edit, calls)
         if reason is not None:
@@ -103,7 +103,7 @@ def _patch(
         site = edit.reader if isinstance(edit, BuildOnce) else calls[edit.call_id].site
         assert site is not None  # obstacle_to
         by_file.setdefault(user_file(site.file, root), []).append(edit)
-        if isinstance(edit, VectorizeParts | SplitFunction) and edit.file:
+        if isinstance(edit, VectorizeParts | SplitMap | SplitFlatMap) and edit.file:
             defined.setdefault(user_file(edit.file, root), []).append(edit)
     of_step: dict[Path, list[StepEdit]] = {}
     for step_edit in step_edits:

@@ -56,7 +56,7 @@ from advisor.rewrite.splices import Cut, Splice, apply_changes
 from advisor.rewrite.step_edits import splices_of
 from advisor.rewrite.syntax import LocatedCall, Source
 
-Defining = VectorizeParts | SplitFunction
+Defining = VectorizeParts | SplitMap | SplitFlatMap
 """Edits that write functions into the file that defines the function of the call, which may be another one."""
 
 

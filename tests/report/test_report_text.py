@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
+from advisor.model.calls import CodeLine
 from advisor.model.finding import Evidence, Prediction, Rejected
 from advisor.model.horizon import Horizon
+from advisor.model.pipeline import LineCost
 from advisor.model.recording import Window
 from advisor.model.settings import Settings
 from advisor.predict.run_gain import run_gain
@@ -47,6 +49,36 @@ def test_finding_says_what_gain_where_why_and_how():
     assert "--- train.py" not in text
     assert "Data: exact (the same elements in the same order). Memory: 12 MiB more." in text
     assert "advisor explain serial-map" in " ".join(text.split())
+
+
+def test_a_change_of_two_files_names_both():
+    report = slow_report()
+    (finding,) = report.findings
+    other = "--- a/lib/data.py\n+++ b/lib/data.py\n@@ -7 +7,2 @@\n     return x\n+def decode_batch(x):\n"
+    report = dataclasses.replace(report, findings=(dataclasses.replace(finding, diff=finding.diff + other),))
+    lines = [line.strip() for line in printed(report).splitlines()]
+    start = lines.index("-ds.map(decode)")
+    assert lines[start - 1 : start + 4] == [
+        "train.py",
+        "-ds.map(decode)",
+        "+ds.map(decode, num_parallel_calls=4)",
+        "lib/data.py",
+        "+def decode_batch(x):",
+    ]
+
+
+@pytest.mark.parametrize(("file", "shown"), [("train.py", "12 "), ("lib/data.py", "lib/data.py:12 ")])
+def test_lines_of_a_function_are_numbers_of_the_file_above_them(file, shown):
+    report = slow_report()
+    (main,) = report.analysis.pipelines
+    costly = LineCost(CodeLine(file, 12, "decode", "x = f(x)"), 10, 1.0, ("Mul",), advice="Use g.")
+    at = report.analysis.main.bottleneck.iterator_id
+    iterators = tuple(dataclasses.replace(it, lines=(costly,) if it.id == at else ()) for it in main.iterators)
+    analysis = dataclasses.replace(report.analysis, pipelines=(dataclasses.replace(main, iterators=iterators),))
+    text = printed(dataclasses.replace(report, analysis=analysis))
+    section = text[text.index("Inside the functions") :]
+    assert f"\n    {shown}" in section
+    assert f"{'Line 12' if file == 'train.py' else shown.strip()}: Use g." in section
 
 
 @pytest.mark.parametrize("is_provable", [True, False])

@@ -36,6 +36,8 @@ def test_the_costliest_line_is_named_with_its_advice():
     cheap = LineCost(CodeLine("train.py", 7), 10, 0.1)
     costly = LineCost(CodeLine("train.py", 9), 90, 0.9, advice="Pass dct_method='INTEGER_FAST'.")
     assert "Line 9 takes 90 % of its time. Pass dct_method='INTEGER_FAST'." in finding_for((cheap, costly)).because
+    beside = replace(costly, at=CodeLine("lib/data.py", 9))
+    assert "Line 9 of data.py takes 90 % of its time." in finding_for((cheap, beside)).because
     sampled = replace(costly, samples=12, advice="")
     assert "Line 9 takes about 90 % of its time." in finding_for((sampled,)).because
 
