@@ -32,9 +32,9 @@ ON_ANOTHER_LINE = {
     "short_steps", "small_batch", "step_outliers",
 }  # fmt: skip
 """What these find stands where the training takes its elements, or behind the marked line, which is the one to change."""
-TIMED = {"host_saturated", "no_xla", "short_steps", "small_batch"}
-"""Other processes occupy the cores that the first needs for itself, make the ops of two others longer, and the waits of
-steps of half a millisecond (`short_steps`)."""
+TIMED = {"eager_step", "host_saturated", "no_xla", "short_steps", "small_batch"}
+"""Other processes occupy the cores that `host_saturated` needs for itself, make the ops of `no_xla` and `small_batch` longer, and
+the waits of the short steps of the others."""
 IN_A_NOTE = {
     "host_saturated": "All cores are busy: ",
     "not_input_bound": "% of it for input. Without that wait it would be",
