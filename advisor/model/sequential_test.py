@@ -51,7 +51,11 @@ class Decision:
 
 
 def decide(
-    ratios: Sequence[float], worthwhile: float, may_give_up: bool = True, is_gain_only: bool = False
+    ratios: Sequence[float],
+    worthwhile: float,
+    may_give_up: bool = True,
+    is_gain_only: bool = False,
+    most_pairs: int = MAX_PAIRS,
 ) -> Decision | None:
     """Return the decision after these pairs; None if more are needed.
 
@@ -62,18 +66,21 @@ def decide(
         may_give_up: Whether to stop when more pairs could not show a difference. They could still show that there is none, which
             only matters if the question is whether two versions are the same.
         is_gain_only: Whether to stop as soon as a worthwhile gain is excluded: a loss and no effect are the same then.
+        most_pairs: The number of pairs at which the test ends, one of those in `LOOKS`, which is fixed in advance, too. Fewer
+            looks only lower the error rates.
     """
-    look = next((look for look in LOOKS if look.pairs == len(ratios)), None)
+    looks = [look for look in LOOKS if look.pairs <= most_pairs]
+    look = next((look for look in looks if look.pairs == len(ratios)), None)
     if look is None:
         return None
     speedup = interval_at(ratios, look.error)
     if speedup.low > 1 or speedup.high < 1:
         return Decision(speedup, CLEAR)
-    if look is LOOKS[-1]:
+    if look is looks[-1]:
         return Decision(speedup, LAST)
     if speedup.high < worthwhile and (is_gain_only or 1 / worthwhile < speedup.low):
         return Decision(speedup, FUTILE)
-    if may_give_up and not any(_could_become_clear(ratios, following) for following in LOOKS[LOOKS.index(look) + 1 :]):
+    if may_give_up and not any(_could_become_clear(ratios, following) for following in looks[looks.index(look) + 1 :]):
         return Decision(speedup, CURTAILED)
     return None
 

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.capture.request import RESULT, START_SEED, CaptureRequest, Progress, labelled
-from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, WINDOW_STEPS
+from advisor.host.calibration.proof import MAX_WINDOW_S, MIN_WINDOW_S, PAIRS_OF_DIFFERENT_DATA, WINDOW_STEPS
 from advisor.model.calls import Call
 from advisor.model.change_proof import DIFFERENT, ChangeProof
 from advisor.model.errors import AdvisorError, ChangeFailed, OutOfTime, ScriptFailed
 from advisor.model.finding import Safety
 from advisor.model.recording import Recording
-from advisor.model.sequential_test import MIN_PAIRS
+from advisor.model.sequential_test import MAX_PAIRS, MIN_PAIRS
 from advisor.model.termination import is_interrupt
 from advisor.model.text import message_of
 from advisor.model.units import NS_PER_S, format_ns
@@ -135,7 +135,7 @@ class _Proving:
         data = self._judged(compared, unseen, loop_difference(recordings[0], recordings[1]))
         with self._phase("whole script"):
             speed = self._unless_interrupted(
-                lambda: self._measure(sides, recordings, compared, run_s, may_give_up=data.state == DIFFERENT)
+                lambda: self._measure(sides, recordings, compared, run_s, is_different=data.state == DIFFERENT)
             )
         return _Findings(compared, data, speed, unseen)
 
@@ -239,7 +239,7 @@ class _Proving:
         recordings: Sequence[Recording],
         compared: TextComparison,
         run_s: float,
-        may_give_up: bool,
+        is_different: bool,
     ) -> ChangeSpeed:
         """Run both texts alternately.
 
@@ -248,7 +248,8 @@ class _Proving:
             recordings: The first run of each.
             compared: The compared datasets.
             run_s: Seconds of a run.
-            may_give_up: As for `decide`: with different data, it does not matter whether the speed is the same.
+            is_different: Whether the data are different. It does not matter then whether the speed is the same, and a gain or
+                loss that few pairs do not show is of no use.
         """
         steps = [steps_of(recording) for recording in recordings]
         first, second = steps
@@ -291,7 +292,8 @@ class _Proving:
                 self._on_progress,
                 self._budget.end,
                 names=names,
-                may_give_up=may_give_up,
+                may_give_up=is_different,
+                most_pairs=PAIRS_OF_DIFFERENT_DATA.value if is_different else MAX_PAIRS,
                 is_per_element=first.batches != second.batches and batch_size(first) == batch_size(second),
             )
         except ScriptFailed as error:

@@ -57,6 +57,27 @@ def simulated(kind, speedup=1.0, **options):
     return [run(kind(draw), speedup, **options) for _ in range(RUNS)]
 
 
+def test_a_test_of_fewer_pairs_ends_at_its_last_look():
+    ratios = [1.0, 1.3, 1.1, 1.2]
+    assert decide(ratios, WORTHWHILE, may_give_up=False) is None
+    decision = decide(ratios, WORTHWHILE, may_give_up=False, most_pairs=4)
+    assert decision is not None and decision.reason == LAST
+
+
+def test_a_test_of_fewer_pairs_gives_up_if_those_could_not_make_it_clear():
+    ratios = [1.0, 1.3, 1.1]
+    assert decide(ratios, WORTHWHILE) is None
+    decision = decide(ratios, WORTHWHILE, most_pairs=4)
+    assert decision is not None and decision.reason == CURTAILED
+
+
+def test_four_pairs_show_fifteen_percent_if_runs_vary_by_two():
+    """The reason of `PAIRS_OF_DIFFERENT_DATA`."""
+    draw = np.random.default_rng(3)
+    decisions = [run(np.exp(draw.normal(0, 0.02, (MAX_PAIRS, 2))), 1.15, most_pairs=4)[0] for _ in range(400)]
+    assert sum(decision.reason == CLEAR for decision in decisions) / len(decisions) > 0.5
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("kind", KINDS)
 def test_identical_scripts_are_rarely_told_apart(kind):

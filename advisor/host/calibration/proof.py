@@ -145,6 +145,12 @@ PROMPT_TRIAL_S = Constant(60.0, "s", "Somebody is waiting at a prompt.")
 """The same in a notebook or an interactive session."""
 SILENCE_S = Constant(150.0, "s", "It reports each turn and pass, which take up to a minute.")
 """Time without a message after which the child counts as hanging."""
+PAIRS_OF_DIFFERENT_DATA = Constant(
+    4,
+    "pairs",
+    "Chosen: the verdict on a change that alters the data takes half the time. If runs vary by 2 %, four pairs show 1.15x.",
+)
+"""Pairs of runs after which `advisor prove` stops if the data are different, one of the looks of the sequential test."""
 MAX_HANGS = Constant(2, "times", "A hanging pipeline costs another run of the script.")
 """After more hangs than this the session gives up."""
 QUIT_GRACE_S = Constant(30.0, "s")

@@ -74,6 +74,8 @@ class EndToEnd:
     """`refused` because the unchanged script, which had run before, failed in one of the runs."""
     epochs: int = 0
     """Whole epochs in each window, if the step times include the time between epochs; else 0."""
+    most_pairs: int = MAX_PAIRS
+    """The number of pairs at which the test would have ended."""
 
     ended_because: str = ""
     """Why the runs ended, one of `advisor.model.paired_test.REASONS`; empty without an interval."""
@@ -95,7 +97,7 @@ class EndToEnd:
             return PairedTest(self.ended_because, len(ratios), MAX_PAIRS * self.starts // 2)
         exact = median_interval(ratios)
         median = None if exact is None else (exact.value, exact.low, exact.high)
-        return PairedTest(self.ended_because, len(ratios), MAX_PAIRS, median)
+        return PairedTest(self.ended_because, len(ratios), self.most_pairs, median)
 
     @property
     def runs(self) -> int:
@@ -138,6 +140,7 @@ def measure_end_to_end(
     is_per_element: bool = False,
     early: Mapping[str, EarlyRun] | None = None,
     is_gain_only: bool = False,
+    most_pairs: int = MAX_PAIRS,
 ) -> EndToEnd:
     """Run both sides alternately and compare their step times, until the answer is clear.
 
@@ -154,6 +157,7 @@ def measure_end_to_end(
         is_per_element: Whether a step of the changed script may take other numbers of elements: its step times are then those of
             as many elements (or batches, if that is all that is known) as a step of the unchanged script takes.
         is_gain_only: As for `decide`.
+        most_pairs: As for `decide`.
         early: `before`, `after` -> the run of that side which was made immediately before and is the one of the first turn.
 
     Raises:
@@ -167,24 +171,24 @@ def measure_end_to_end(
     seen: dict[str, list[RunSteps]] = {"before": [], "after": []}
     began = time.monotonic() - sum(run.seconds for run in early.values())
     is_after_first = set(early) == {"after"}
-    for turn in range(MAX_PAIRS):
+    for turn in range(most_pairs):
         spent = time.monotonic() - began
         if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
-            return out_of_time(seen, turn, slowdown)
+            return out_of_time(seen, turn, slowdown, most_pairs)
         for name in ("before", "after") if (turn % 2 == 0) != is_after_first else ("after", "before"):
             if turn == 0 and name in early:
                 seen[name].append(early[name].steps)
                 continue
-            label = f"{names[0] if name == 'before' else names[1]}, turn {turn + 1} of up to {MAX_PAIRS}"
+            label = f"{names[0] if name == 'before' else names[1]}, turn {turn + 1} of up to {most_pairs}"
             left_s = _countdown(seen, turn, time.monotonic() - began, deadline)
             try:
                 steps = time_run(sides[name], labelled(on_progress, label, left_s), is_with_gaps)
             except OutOfTime:
-                return out_of_time(seen, turn, slowdown)
+                return out_of_time(seen, turn, slowdown, most_pairs)
             except KeyboardInterrupt as error:
                 if not is_interrupt(error):
                     raise
-                raise RunsInterrupted(_interrupted(seen, turn, slowdown)) from error
+                raise RunsInterrupted(_interrupted(seen, turn, slowdown, most_pairs)) from error
             except ScriptFailed as error:
                 if name == "before":
                     error.runs = len(seen["before"]) + len(seen["after"]) + 1
@@ -196,9 +200,10 @@ def measure_end_to_end(
             seen[name].append(steps)
         if is_per_element:
             seen["after"][-1] = as_much_as(seen["before"][-1], seen["after"][-1])
-        decision = decide(_ratios(seen, slowdown), worthwhile, may_give_up, is_gain_only)
+        decision = decide(_ratios(seen, slowdown), worthwhile, may_give_up, is_gain_only, most_pairs)
         if decision is not None:
-            return replace(judged_runs(seen, _scaled(decision.speedup, 1 / slowdown)), ended_because=decision.reason)
+            judged = judged_runs(seen, _scaled(decision.speedup, 1 / slowdown))
+            return replace(judged, ended_because=decision.reason, most_pairs=most_pairs)
     raise AssertionError("the last look always decides")
 
 
@@ -268,34 +273,41 @@ def _ratios(seen: Mapping[str, Sequence[RunSteps]], slowdown: float) -> list[flo
     return [slowdown * b.step_ns / a.step_ns for b, a in zip(seen["before"], seen["after"], strict=False)]
 
 
-def out_of_time(seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float = 1.0) -> EndToEnd:
+def out_of_time(
+    seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float = 1.0, most_pairs: int = MAX_PAIRS
+) -> EndToEnd:
     """Return the result of the finished pairs when the time is used up.
 
     Args:
         seen: As for `judged_runs`.
         done: The number of finished pairs.
         slowdown: The limit of `measure_end_to_end`; 1.0: there is none.
+        most_pairs: The number of pairs at which the test would have ended.
     """
-    result = _undecided(seen, done, slowdown, "the budget was used up")
+    result = _undecided(seen, done, slowdown, "the budget was used up", most_pairs)
     ended_because = "" if result.speedup is None else OUT_OF_TIME
     note = f"{result.note} Allow more time."
     return replace(result, note=note, is_out_of_time=True, ended_because=ended_because)
 
 
-def _interrupted(seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float) -> EndToEnd:
+def _interrupted(
+    seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float, most_pairs: int
+) -> EndToEnd:
     """The result of the finished pairs after Ctrl-C."""
-    return replace(_undecided(seen, done, slowdown, "interrupted"), is_interrupted=True)
+    return replace(_undecided(seen, done, slowdown, "interrupted", most_pairs), is_interrupted=True)
 
 
-def _undecided(seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float, why: str) -> EndToEnd:
+def _undecided(
+    seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float, why: str, most_pairs: int
+) -> EndToEnd:
     """The result of the finished pairs: of these, the test has looked at some and not decided."""
     reached = last_look(_ratios(seen, slowdown)[:done])
     speedup = None if reached is None else _scaled(reached, 1 / slowdown)
     result = "The whole script was not measured"
     if speedup is not None:
         result = f"The whole script is undecided ({format_range(speedup.value, speedup.low, speedup.high)})"
-    note = f"{result}: {why} after {done} of up to {MAX_PAIRS} pairs of runs."
-    return replace(_unfinished(seen, note), speedup=speedup)
+    note = f"{result}: {why} after {done} of up to {most_pairs} pairs of runs."
+    return replace(_unfinished(seen, note), speedup=speedup, most_pairs=most_pairs)
 
 
 def _tuples(seen: Mapping[str, Sequence[RunSteps]]) -> tuple[tuple[RunSteps, ...], tuple[RunSteps, ...]]:
