@@ -127,7 +127,7 @@ class ScalarMap(Rule):
         )
         because = (
             f"{label(call)} at {place(call)} is called once per element, {format_ns(call_ns)} per call, {ops}, and "
-            f"causes {format_share(blame_share)} of the wait for input. Its ops are element-wise, so one call "
+            f"causes {format_share(blame_share)} of the wait for input. {why_same(call)}, so one call "
             f"per batch of {size} produces the same values."
         )
         return self.finding(
@@ -146,6 +146,12 @@ class ScalarMap(Rule):
                 Evidence("batch_size", size, "elements"),
             ),
         )
+
+
+def why_same(call: Call) -> str:
+    """Why the function takes batches, as a clause."""
+    layers = call.function.batch_layers if call.function is not None else ()
+    return f"{', '.join(layers)} takes a batch of texts, too" if layers else "Its ops are element-wise"
 
 
 def place_obstacle(analysis: Analysis, call: Call, batched: Call) -> str | None:
@@ -173,6 +179,7 @@ def is_elementwise(call: Call) -> bool:
     known = catalog.ELEMENTWISE_OPS | catalog.ELEMENT_SPLITTING_OPS
     if function is not None and function.is_elementwise:
         known |= catalog.BATCH_FORM_OPS
+        known |= frozenset(function.ops) if function.batch_layers else frozenset()
     if function is None or not function.ops or not known.issuperset(function.ops):
         return False
     return function.is_elementwise is not False
@@ -181,6 +188,7 @@ def is_elementwise(call: Call) -> bool:
 _SCALE = ("Cast", "RealDiv", "Sub")
 _VOCABULARY = ("LookupTableFindV2", "StringToHashBucketFast", "LookupTableSizeV2", "Add", "NotEqual", "SelectV2")
 _WORD = "TensorSpec(shape=(), dtype=tf.string, name=None)"
+_LAYER = ("StringLower", "StringSplitV2", "LookupTableFindV2", "PadV2")
 _CLASS = "TensorSpec(shape=(10,), dtype=tf.float32, name=None)"
 _ANY = "TensorSpec(shape=(None,), dtype=tf.float32, name=None)"
 _PADDED = "TensorSpec(shape=(None, None), dtype=tf.float32, name=None)"
@@ -240,6 +248,28 @@ EXAMPLES = (
             cores=2,
         ),
         fixed="ds = ds.batch(256)\nds = ds.map(encode)",
+    ),
+    fires(
+        pipeline(
+            source("TensorSlice", spec=_WORD),
+            map_(
+                "encode", ms=0.3, ops=_LAYER, op_share=0.2, elementwise=True, layers=("TextVectorization",), spec=_CLASS
+            ),
+            batch(256),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="ds = ds.batch(256)\nds = ds.map(encode)",
+    ),
+    silent(
+        pipeline(
+            source("TensorSlice", spec=_WORD),
+            map_("encode", ms=0.3, ops=_LAYER, op_share=0.2, elementwise=True, spec=_CLASS),
+            batch(256),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="nothing is known of a layer with other settings",
     ),
     silent(
         pipeline(

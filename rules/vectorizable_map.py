@@ -207,6 +207,7 @@ def is_covered(call: Call, batched: Call) -> bool:
     if function is None or (batched.method == "batch" and record_parser(call) is not None):
         return True
     known = catalog.ELEMENTWISE_OPS | catalog.ELEMENT_SPLITTING_OPS | catalog.BATCH_FORM_OPS
+    known |= frozenset(function.ops) if function.batch_layers else frozenset()
     is_plain = function.is_elementwise is True and bool(function.ops) and known.issuperset(function.ops)
     return is_plain and not function.random_ops  # drawn as it is, a batch would share its numbers
 

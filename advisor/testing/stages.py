@@ -91,6 +91,7 @@ def map_(
     uses_enclosing: bool = False,
     keeps_padding: bool | None = None,
     ragged: Sequence[int] = (),
+    layers: Sequence[str] = (),
     definition: Definition | None = None,
     spec: str = "",
     **arguments: Scalar,
@@ -121,6 +122,7 @@ def map_(
         uses_enclosing: As in `FunctionFacts`; for a map inside a function.
         keeps_padding: As in `FunctionFacts`.
         ragged: Components of its results that become ragged tensors if it is called with a batch.
+        layers: As `batch_layers` in `FunctionFacts`.
         definition: Its text (`definition(...)`), with its ops; None: the script does not show it.
         spec: Element spec of its results as text; empty if unknown.
         **arguments: Further arguments of the call.
@@ -146,6 +148,7 @@ def map_(
         uses_enclosing=uses_enclosing,
         keeps_padding=keeps_padding,
         ragged_results=tuple(ragged),
+        batch_layers=tuple(layers),
     )
     return Stage(
         "map",

@@ -17,24 +17,33 @@ _PIXELS = 3
 """Dimensions of an image: `tf.image.resize` adds one in front and removes it, and takes batches of images as they are."""
 
 
-def takes_batches(graph: Any, operations: Iterable[Any], components: Mapping[str, int]) -> bool:  # noqa: ANN401
+def takes_batches(
+    graph: Any,  # noqa: ANN401
+    operations: Iterable[Any],
+    components: Mapping[str, int],
+    of_layers: Set[str] = frozenset(),
+) -> bool:
     """Return whether calling the function on a batch of elements gives the same result as batching its results.
 
     Args:
         graph: The traced `FuncGraph`.
         operations: Its ops in topological order.
         components: Names of the ops that stand for the components of the element.
+        of_layers: As for `ops_by_form`.
     """
-    varying, others = ops_by_form(operations, components)
+    varying, others = ops_by_form(operations, components, of_layers)
     return not others and bool(components) and all(origin(tensor).name in varying for tensor in graph.outputs)
 
 
-def ops_by_form(operations: Iterable[Any], components: Iterable[str]) -> tuple[set[str], set[str]]:
+def ops_by_form(
+    operations: Iterable[Any], components: Iterable[str], of_layers: Set[str] = frozenset()
+) -> tuple[set[str], set[str]]:
     """Return the names of the ops that depend on the element, and of those among them that treat a batch otherwise.
 
     Args:
         operations: The ops of a function in topological order.
         components: Names of the ops that stand for the components of the element.
+        of_layers: Names of the ops of layers that treat a batch like each of its elements (`batch_layers`).
     """
     varying, others = set(components), set[str]()
     for op in operations:
@@ -42,6 +51,8 @@ def ops_by_form(operations: Iterable[Any], components: Iterable[str]) -> tuple[s
         if op.name not in varying and not moving:
             continue
         varying.add(op.name)
+        if op.name in of_layers:
+            continue
         if any(tensor.shape.rank is None for tensor in (*op.inputs, *op.outputs)):
             others.add(op.name)
             continue

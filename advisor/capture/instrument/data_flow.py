@@ -8,7 +8,7 @@ Components of an element are numbered in the order of `tf.nest.flatten`. An op t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,7 +40,12 @@ class Dataflow:
     """As in `FunctionFacts`."""
 
 
-def dataflow_of(graph: Any, random_ops: Iterable[str], site: Site | None) -> Dataflow:  # noqa: ANN401
+def dataflow_of(
+    graph: Any,  # noqa: ANN401
+    random_ops: Iterable[str],
+    site: Site | None,
+    of_layers: Set[str] = frozenset(),
+) -> Dataflow:
     """Return the data flow of a function.
 
     Args:
@@ -61,7 +66,7 @@ def dataflow_of(graph: Any, random_ops: Iterable[str], site: Site | None) -> Dat
         if op.name not in random:
             fixed[op.type] = fixed.get(op.type, 0) + 1
     return Dataflow(
-        is_elementwise=takes_batches(graph, operations, components),
+        is_elementwise=takes_batches(graph, operations, components, of_layers),
         flow=_flow(operations),
         fixed_ops=fixed,
         random_site=_first_line(drawing, site),

@@ -84,15 +84,29 @@ def named_function(function: object, is_user_file: Callable[[str], bool]) -> Fun
     if not isinstance(function, FunctionType) or function.__name__ != "<lambda>":
         return None
     code = function.__code__
+    found = {id(value): value for value in values_named(function) if isinstance(value, FunctionType)}.values()
+    own = [value for value in found if value.__code__.co_filename == code.co_filename]
+    named_ones = own or [value for value in found if is_user_file(value.__code__.co_filename)]
+    return named_ones[0] if len(named_ones) == 1 else None
+
+
+def values_named(function: object) -> list[object]:
+    """Return what the names in the body of a function stand for, in its module or around it, and the attributes it names of those.
+
+    Args:
+        function: A Python function or method; of anything else, nothing is returned.
+    """
+    owner = [getattr(function, "__self__", None)]
+    function = getattr(function, "__func__", function)
+    if not isinstance(function, FunctionType):
+        return []
+    code = function.__code__
     named = {name: function.__globals__.get(name) for name in code.co_names}
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
         with contextlib.suppress(ValueError):  # it has no value yet
             named[name] = cell.cell_contents
-    methods = [inspect.getattr_static(owner, name, None) for owner in named.values() for name in code.co_names]
-    found = {id(value): value for value in (*named.values(), *methods) if isinstance(value, FunctionType)}.values()
-    own = [value for value in found if value.__code__.co_filename == code.co_filename]
-    named_ones = own or [value for value in found if is_user_file(value.__code__.co_filename)]
-    return named_ones[0] if len(named_ones) == 1 else None
+    values = list(named.values())
+    return values + [inspect.getattr_static(value, name, None) for value in values + owner for name in code.co_names]
 
 
 def site_of(code: CodeType) -> Site:

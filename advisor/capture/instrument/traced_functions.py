@@ -12,6 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING
+from advisor.capture.instrument.batch_layers import TEXT_VECTORIZATION, ops_of_batch_layers
 from advisor.capture.instrument.batch_lines import batch_lines
 from advisor.capture.instrument.captured_state import Captured, captured_by, uses_enclosing
 from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
@@ -112,7 +113,8 @@ def function_facts(
         captured += captured_by(graph, function)
     has_assignment = any(op in ops for op in _ASSIGNMENTS)
     random_ops = {op for op in ops if op in RANDOM_OPS or (has_assignment and op.startswith(_STATELESS_RANDOM))}
-    flow = _dataflow(wrappers, random_ops, site)
+    of_layers = _of_layers(wrappers, function, site)
+    flow = _dataflow(wrappers, random_ops, site, of_layers)
     is_split = flow is not None and bool(random_ops or any(is_dataset_op(op) for op in ops))
     is_mixed = flow is not None and not flow.is_elementwise
     return FunctionFacts(
@@ -145,8 +147,11 @@ def function_facts(
         uses_enclosing=any(uses_enclosing(wrapper.function.graph) for wrapper in wrappers),
         batch_lines=batch_lines(wrappers[0].function.graph, function, site) if is_mixed else (),
         ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
-        keeps_padding=_keeps_padding(wrappers, ops) if flow is not None and flow.is_elementwise else None,
+        keeps_padding=_keeps_padding(wrappers, ops)
+        if flow is not None and flow.is_elementwise and not of_layers
+        else None,
         varying_parameters=() if flow is None else flow.varying_parameters,
+        batch_layers=(TEXT_VECTORIZATION,) if of_layers else (),
     )
 
 
@@ -175,12 +180,22 @@ def _called(
     return CalledFunction(site, function_lines(graph, random_ops, called, site) if is_split else (), of_batches)
 
 
-def _dataflow(wrappers: list[Any], random_ops: set[str], site: Site | None) -> Dataflow | None:
+def _of_layers(wrappers: list[Any], function: object, site: Site | None) -> frozenset[str]:
+    """The ops of layers that take batches; none if that is unknown."""
+    try:
+        return ops_of_batch_layers(wrappers[0].function.graph, function, site) if len(wrappers) == 1 else frozenset()
+    except Exception:  # private attributes of TensorFlow and Keras
+        return frozenset()
+
+
+def _dataflow(
+    wrappers: list[Any], random_ops: set[str], site: Site | None, of_layers: frozenset[str]
+) -> Dataflow | None:
     """Return the data flow if there is exactly one function; None otherwise or if the graph cannot be analyzed."""
     if len(wrappers) != 1:
         return None
     try:
-        return dataflow_of(wrappers[0].function.graph, random_ops, site)
+        return dataflow_of(wrappers[0].function.graph, random_ops, site, of_layers)
     except (
         AttributeError,
         TypeError,

@@ -290,9 +290,7 @@ def out_of_time(
     return replace(result, note=note, is_out_of_time=True, ended_because=ended_because)
 
 
-def _interrupted(
-    seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float, most_pairs: int
-) -> EndToEnd:
+def _interrupted(seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float, most_pairs: int) -> EndToEnd:
     """The result of the finished pairs after Ctrl-C."""
     return replace(_undecided(seen, done, slowdown, "interrupted", most_pairs), is_interrupted=True)
 
