@@ -169,8 +169,8 @@ class FunctionFacts:
     """Types of the ops of which an input depends on the element or on a random number, although `tf.vectorized_map` requires it
     to be the same for all elements of a batch: a random `delta` of `AdjustHue`."""
     batch_layers: tuple[str, ...] = ()
-    """Classes of the Keras layers in it that take a batch as they take one element, whatever their ops; `is_elementwise` counts on
-    that."""
+    """Classes of the Keras layers in it that take a batch as they take one element, whatever their ops; `is_elementwise` counts
+    on that."""
 
 
 @dataclass(frozen=True, slots=True)

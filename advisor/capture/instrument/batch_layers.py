@@ -1,8 +1,8 @@
 """Finds the ops of Keras layers that look at the rank of their input, so that they take a batch as they take one element.
 
-In: the graph that TensorFlow traced of the function of a transformation.  Out: names of the ops that such layers make. The graph of
-one text does not show what `TextVectorization` does with a batch of texts: it splits a text into a tensor, and texts into a ragged
-one, which it pads to the same length.
+In: the graph that TensorFlow traced of the function of a transformation.  Out: names of the ops that such layers make. The graph
+of one text does not show what `TextVectorization` does with a batch of texts: it splits a text into a tensor, and texts into a
+ragged one, which it pads to the same length.
 """
 
 from __future__ import annotations

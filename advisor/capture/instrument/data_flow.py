@@ -52,6 +52,7 @@ def dataflow_of(
         graph: The traced `FuncGraph`.
         random_ops: Types of ops that draw random numbers.
         site: Where the function is defined; None if unknown.
+        of_layers: As for `ops_by_form`.
     """
     operations = list(graph.get_operations())
     bodies = {body.signature.name: body.node_def for body in graph.as_graph_def().library.function}

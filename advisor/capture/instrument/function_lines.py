@@ -91,7 +91,7 @@ def named_function(function: object, is_user_file: Callable[[str], bool]) -> Fun
 
 
 def values_named(function: object) -> list[object]:
-    """Return what the names in the body of a function stand for, in its module or around it, and the attributes it names of those.
+    """Return what the names in the body of a function stand for, in its module or around it, and the named attributes of those.
 
     Args:
         function: A Python function or method; of anything else, nothing is returned.
