@@ -151,7 +151,9 @@ class ScalarMap(Rule):
 def why_same(call: Call) -> str:
     """Why the function takes batches, as a clause."""
     layers = call.function.batch_layers if call.function is not None else ()
-    return f"{', '.join(layers)} takes a batch of texts, too" if layers else "Its ops are element-wise"
+    return (
+        f"{' and '.join(layers)} take{'s' * (len(layers) == 1)} batches, too" if layers else "Its ops are element-wise"
+    )
 
 
 def place_obstacle(analysis: Analysis, call: Call, batched: Call) -> str | None:

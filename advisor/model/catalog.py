@@ -147,7 +147,7 @@ EXPERIMENTAL_FUNCTIONS = (
 SERVICE_FUNCTIONS = ("from_dataset_id",)
 
 ELEMENTWISE_OPS = frozenset({
-    "Abs", "Add", "AddV2", "AsString", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "ClipByValue", "Cos",
+    "Abs", "Add", "AddV2", "AsString", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Bucketize", "Cast", "Ceil", "ClipByValue", "Cos",
     "DecodeBase64", "Div", "DivNoNan", "Elu", "EncodeBase64", "Equal", "Erf", "Exp", "Expm1", "Floor", "FloorDiv",
     "FloorMod", "Greater", "GreaterEqual", "Invert", "IsFinite", "IsInf", "IsNan", "LeakyRelu", "Less", "LessEqual", "Log",
     "Log1p", "LogicalAnd", "LogicalNot", "LogicalOr", "LookupTableFind", "LookupTableFindV2", "Maximum", "Minimum", "Mod",

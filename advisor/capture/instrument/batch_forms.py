@@ -21,7 +21,8 @@ def takes_batches(
     graph: Any,  # noqa: ANN401
     operations: Iterable[Any],
     components: Mapping[str, int],
-    of_layers: Set[str] = frozenset(),
+    alike: Set[str] = frozenset(),
+    unlike: Set[str] = frozenset(),
 ) -> bool:
     """Return whether calling the function on a batch of elements gives the same result as batching its results.
 
@@ -29,21 +30,26 @@ def takes_batches(
         graph: The traced `FuncGraph`.
         operations: Its ops in topological order.
         components: Names of the ops that stand for the components of the element.
-        of_layers: As for `ops_by_form`.
+        alike: As for `ops_by_form`.
+        unlike: As for `ops_by_form`.
     """
-    varying, others = ops_by_form(operations, components, of_layers)
+    varying, others = ops_by_form(operations, components, alike, unlike)
     return not others and bool(components) and all(origin(tensor).name in varying for tensor in graph.outputs)
 
 
 def ops_by_form(
-    operations: Iterable[Any], components: Iterable[str], of_layers: Set[str] = frozenset()
+    operations: Iterable[Any],
+    components: Iterable[str],
+    alike: Set[str] = frozenset(),
+    unlike: Set[str] = frozenset(),
 ) -> tuple[set[str], set[str]]:
     """Return the names of the ops that depend on the element, and of those among them that treat a batch otherwise.
 
     Args:
         operations: The ops of a function in topological order.
         components: Names of the ops that stand for the components of the element.
-        of_layers: Names of the ops of layers that treat a batch like each of its elements (`batch_layers`).
+        alike: Names of ops that treat a batch like each of its elements, whatever their types (`batch_layers`).
+        unlike: Names of ops that do not.
     """
     varying, others = set(components), set[str]()
     for op in operations:
@@ -51,9 +57,9 @@ def ops_by_form(
         if op.name not in varying and not moving:
             continue
         varying.add(op.name)
-        if op.name in of_layers:
+        if op.name in alike:
             continue
-        if any(tensor.shape.rank is None for tensor in (*op.inputs, *op.outputs)):
+        if op.name in unlike or any(tensor.shape.rank is None for tensor in (*op.inputs, *op.outputs)):
             others.add(op.name)
             continue
         if op.type in PLUMBING:

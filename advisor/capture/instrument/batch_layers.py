@@ -1,72 +1,144 @@
-"""Finds the ops of Keras layers that look at the rank of their input, so that they take a batch as they take one element.
+"""Finds the ops of Keras layers that look at the rank of their input, so that the graph of one element does not show a batch.
 
-In: the graph that TensorFlow traced of the function of a transformation.  Out: names of the ops that such layers make. The graph
-of one text does not show what `TextVectorization` does with a batch of texts: it splits a text into a tensor, and texts into a
-ragged one, which it pads to the same length.
+In: the graph that TensorFlow traced of the function of a transformation.  Out: `LayerOps`: the ops of layers that take a batch as
+they take one element, and those of layers that do not. `TextVectorization` splits a text into a tensor, and texts into a ragged
+one, which it pads to the same length; `StringLookup` gives a scalar a dimension and removes it again, or counts it as a batch.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from types import CodeType
 from typing import Any
 
 from advisor.capture.instrument.function_lines import frame_of_call, values_named
 from advisor.model.calls import Site
 
-_LAYER = "keras/src/layers/preprocessing/text_vectorization.py"
-"""Its file in Keras 3, which TensorFlow has installed since 2.16."""
 _KERAS = "keras/src/"
-TEXT_VECTORIZATION = "TextVectorization"
+_LAYERS = f"{_KERAS}layers/preprocessing/"
+"""Where Keras 3 has its layers, which TensorFlow has installed since 2.16."""
+_COUNTING = frozenset({f"{_LAYERS}category_encoding.py", f"{_KERAS}utils/numerical_utils.py"})
+"""Files whose functions take a scalar as a batch of one: one-hot and multi-hot results have another rank for it."""
 
 
-def ops_of_batch_layers(graph: Any, function: object, site: Site | None) -> frozenset[str]:  # noqa: ANN401
-    """Return the names of the ops that layers make which take a batch as they take one element; none if one may not.
+@dataclass(frozen=True, slots=True)
+class LayerOps:
+    """Names of ops that layers make."""
+
+    alike: frozenset[str] = frozenset()
+    """They treat a batch like each of its elements, whatever their types."""
+    unlike: frozenset[str] = frozenset()
+    """They do not, whatever their types."""
+    classes: tuple[str, ...] = ()
+    """The classes of the layers of `alike`."""
+
+
+def ops_of_layers(graph: Any, function: object, site: Site | None) -> LayerOps:  # noqa: ANN401
+    """Return the ops of layers of which it is known what they do with a batch.
 
     Args:
         graph: The traced `FuncGraph`.
         function: The callable that the user passed to the transformation.
         site: Where the callable is defined; None if it is not the user's code, as a layer that is passed itself.
     """
-    module = next((module for name, module in sys.modules.items() if name.endswith(".text_vectorization")), None)
-    kind = getattr(module, TEXT_VECTORIZATION, None)
-    if not isinstance(kind, type):
-        return frozenset()
-    operations = list(graph.get_operations())
-    made = {op.name for op in operations if _is_made_in(op, _LAYER)}
-    code = getattr(function, "__code__", None)
-    layers = [function] if isinstance(function, kind) else [one for one in _named(function) if isinstance(one, kind)]
-    if not made or not layers or not all(map(_pads_to_one_length, layers)):
-        return frozenset()
+    if _module("text_vectorization") not in sys.modules:
+        return LayerOps()
+    made: dict[str, list[Any]] = {}
+    unlike = set[str]()
+    for op in graph.get_operations():
+        files = [_file_of(frame) for frame in getattr(op, "traceback", ())]
+        outermost = next((file for file in files if file in _ALIKE), None)
+        if outermost is not None:
+            made.setdefault(outermost, []).append(op)
+        if not _COUNTING.isdisjoint(files):
+            unlike.add(op.name)
     captured = {internal.op.name for _, internal in getattr(graph, "captures", ())}
-    for op in (op for op in operations if op.name in made):
-        if not isinstance(function, kind) and not _is_called_by(op, code, site):
-            return frozenset()  # it is called by another function, whose layer is unknown
-        outside = [tensor for tensor in op.inputs if tensor.op.name not in made | captured]
-        if any(tensor.shape.rank != 0 for tensor in outside):
-            return frozenset()
-    return frozenset(made)
+    alike, classes = set[str](), list[str]()
+    for file, ops in made.items():
+        kinds = _suitable_layers(_ALIKE[file], function)
+        if kinds and _are_called_plainly(_ALIKE[file], function, site, ops, captured):
+            alike |= {op.name for op in ops}
+            classes += kinds
+    return LayerOps(frozenset(alike), frozenset(unlike - alike), tuple(dict.fromkeys(classes)))
+
+
+def _pads_to_one_length(layer: Any) -> bool:  # noqa: ANN401
+    """Whether each text becomes as many numbers."""
+    is_plain = layer._split in ("whitespace", "character") and not callable(layer._standardize)
+    return is_plain and layer._output_mode == "int" and layer._output_sequence_length is not None and not layer._ragged
+
+
+def _makes_a_number_of_each(layer: Any) -> bool:  # noqa: ANN401
+    return layer.output_mode == "int" and not layer.sparse
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """Classes of layers that take batches with certain settings."""
+
+    classes: Mapping[str, str]
+    """Name of a class -> its module."""
+    is_suitable: Callable[[Any], bool]
+    """Whether a layer has these settings; the attributes are private, and without one of them nothing is known."""
+    ranks: tuple[int, ...]
+    """Ranks of an element with which it was tried."""
+
+
+_LOOKUPS = {"StringLookup": "string_lookup", "IntegerLookup": "integer_lookup"}
+_ALIKE: Mapping[str, _Kind] = {
+    f"{_LAYERS}text_vectorization.py": _Kind({"TextVectorization": "text_vectorization"}, _pads_to_one_length, (0,)),
+    f"{_LAYERS}index_lookup.py": _Kind(_LOOKUPS, _makes_a_number_of_each, (0, 1)),
+}
+"""The file with the method that makes the ops -> the classes that have it."""
+
+
+def _module(name: str) -> str:
+    return f"{_LAYERS.replace('/', '.')}{name}"
+
+
+def _file_of(frame: Any) -> str:  # noqa: ANN401
+    """The file of a frame from `keras/src/` on; empty if it is not Keras'."""
+    _, keras, rest = frame.filename.replace("\\", "/").rpartition(_KERAS)
+    return f"{keras}{rest}" if keras else ""
+
+
+def _suitable_layers(kind: _Kind, function: object) -> list[str]:
+    """The classes of the layers that a function names, or is; none if one of them has other settings."""
+    known = {name: getattr(sys.modules.get(_module(module)), name, None) for name, module in kind.classes.items()}
+    classes = tuple(cls for cls in known.values() if isinstance(cls, type))
+    layers = (
+        [function] if isinstance(function, classes) else [one for one in _named(function) if isinstance(one, classes)]
+    )
+    try:
+        if not all(type(layer) in classes and kind.is_suitable(layer) for layer in layers):
+            return []
+    except AttributeError:
+        return []
+    return [type(layer).__name__ for layer in layers]
+
+
+def _are_called_plainly(
+    kind: _Kind, function: object, site: Site | None, ops: Iterable[Any], captured: Collection[str]
+) -> bool:
+    """Whether the function itself calls the layers that make these ops, with elements of a known rank."""
+    ops = list(ops)
+    names = {op.name for op in ops}.union(captured)
+    code = getattr(function, "__code__", None)
+    is_layer = type(function).__name__ in kind.classes
+    for op in ops:
+        if any(tensor.shape.rank not in kind.ranks for tensor in op.inputs if tensor.op.name not in names):
+            return False
+        if not is_layer and not _is_called_by(op, code, site):
+            return False  # by another function, whose layer is unknown
+    return True
 
 
 def _named(function: object) -> Iterable[object]:
     function = inspect.unwrap(function) if callable(function) else function
     return values_named(getattr(function, "python_function", function))
-
-
-def _pads_to_one_length(layer: Any) -> bool:  # noqa: ANN401
-    """Whether each text becomes as many numbers; the attributes are private, and without one of them nothing is known."""
-    try:
-        is_plain = layer._split in ("whitespace", "character") and not callable(layer._standardize)
-        is_padded = layer._output_mode == "int" and layer._output_sequence_length is not None and not layer._ragged
-    except AttributeError:
-        return False
-    return is_plain and is_padded
-
-
-def _is_made_in(op: Any, file: str) -> bool:  # noqa: ANN401
-    return any(frame.filename.replace("\\", "/").endswith(file) for frame in getattr(op, "traceback", ()))
 
 
 def _is_called_by(op: Any, code: CodeType | None, site: Site | None) -> bool:  # noqa: ANN401

@@ -44,7 +44,8 @@ def dataflow_of(
     graph: Any,  # noqa: ANN401
     random_ops: Iterable[str],
     site: Site | None,
-    of_layers: Set[str] = frozenset(),
+    alike: Set[str] = frozenset(),
+    unlike: Set[str] = frozenset(),
 ) -> Dataflow:
     """Return the data flow of a function.
 
@@ -52,7 +53,8 @@ def dataflow_of(
         graph: The traced `FuncGraph`.
         random_ops: Types of ops that draw random numbers.
         site: Where the function is defined; None if unknown.
-        of_layers: As for `ops_by_form`.
+        alike: As for `ops_by_form`.
+        unlike: As for `ops_by_form`.
     """
     operations = list(graph.get_operations())
     bodies = {body.signature.name: body.node_def for body in graph.as_graph_def().library.function}
@@ -67,7 +69,7 @@ def dataflow_of(
         if op.name not in random:
             fixed[op.type] = fixed.get(op.type, 0) + 1
     return Dataflow(
-        is_elementwise=takes_batches(graph, operations, components, of_layers),
+        is_elementwise=takes_batches(graph, operations, components, alike, unlike),
         flow=_flow(operations),
         fixed_ops=fixed,
         random_site=_first_line(drawing, site),

@@ -12,7 +12,7 @@ from types import FunctionType
 from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING
-from advisor.capture.instrument.batch_layers import TEXT_VECTORIZATION, ops_of_batch_layers
+from advisor.capture.instrument.batch_layers import LayerOps, ops_of_layers
 from advisor.capture.instrument.batch_lines import batch_lines
 from advisor.capture.instrument.captured_state import Captured, captured_by, uses_enclosing
 from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
@@ -148,10 +148,10 @@ def function_facts(
         batch_lines=batch_lines(wrappers[0].function.graph, function, site) if is_mixed else (),
         ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
         keeps_padding=_keeps_padding(wrappers, ops)
-        if flow is not None and flow.is_elementwise and not of_layers
+        if flow is not None and flow.is_elementwise and not of_layers.alike
         else None,
         varying_parameters=() if flow is None else flow.varying_parameters,
-        batch_layers=(TEXT_VECTORIZATION,) if of_layers else (),
+        batch_layers=of_layers.classes,
     )
 
 
@@ -180,22 +180,20 @@ def _called(
     return CalledFunction(site, function_lines(graph, random_ops, called, site) if is_split else (), of_batches)
 
 
-def _of_layers(wrappers: list[Any], function: object, site: Site | None) -> frozenset[str]:
-    """The ops of layers that take batches; none if that is unknown."""
+def _of_layers(wrappers: list[Any], function: object, site: Site | None) -> LayerOps:
+    """The ops of layers of which it is known what they do with a batch; none if that cannot be found out."""
     try:
-        return ops_of_batch_layers(wrappers[0].function.graph, function, site) if len(wrappers) == 1 else frozenset()
+        return ops_of_layers(wrappers[0].function.graph, function, site) if len(wrappers) == 1 else LayerOps()
     except Exception:  # private attributes of TensorFlow and Keras
-        return frozenset()
+        return LayerOps()
 
 
-def _dataflow(
-    wrappers: list[Any], random_ops: set[str], site: Site | None, of_layers: frozenset[str]
-) -> Dataflow | None:
+def _dataflow(wrappers: list[Any], random_ops: set[str], site: Site | None, of_layers: LayerOps) -> Dataflow | None:
     """Return the data flow if there is exactly one function; None otherwise or if the graph cannot be analyzed."""
     if len(wrappers) != 1:
         return None
     try:
-        return dataflow_of(wrappers[0].function.graph, random_ops, site, of_layers)
+        return dataflow_of(wrappers[0].function.graph, random_ops, site, of_layers.alike, of_layers.unlike)
     except (
         AttributeError,
         TypeError,

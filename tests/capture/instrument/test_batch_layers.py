@@ -53,6 +53,22 @@ def test_a_text_becomes_as_many_numbers_in_a_batch(tf):
         ids = layer(text)
         return tf.cast(ids, tf.int32) + 1, tf.one_hot(label, 3)
 
+    words = tf.data.Dataset.from_tensor_slices(["cat", "dog", "cow", "cat"])
+    numbers = tf.data.Dataset.from_tensor_slices([[3, 5], [5, 7], [1, 3], [9, 9]])
+    look_up, inverse = tf.keras.layers.StringLookup(), tf.keras.layers.StringLookup(vocabulary=["cat"], invert=True)
+    look_up.adapt(["cat", "dog"])
+    integers = tf.keras.layers.IntegerLookup(vocabulary=[3, 5])
+    bins = tf.keras.layers.Discretization(bin_boundaries=[2.0, 6.0])
+    plain = [
+        (words, lambda word: look_up(word), ("StringLookup",)),
+        (words, lambda word: inverse(look_up(word)), ("StringLookup",)),
+        (numbers, lambda pair: integers(pair) * 2, ("IntegerLookup",)),
+        (numbers, lambda pair: bins(tf.cast(pair, tf.float32)), ()),
+    ]
+    for number, (dataset, function, classes) in enumerate(plain):
+        found = facts(dataset, function)
+        assert (found.is_elementwise, found.batch_layers) == (True, classes), number
+        assert is_same_on_batches(tf, dataset, function), number
     cases = [
         (labelled, lambda text, label: (layer(text), label)),
         (labelled, encode),
@@ -79,7 +95,20 @@ def test_look_alikes_are_not_called_with_batches(tf):
     def helper(text):
         return layer(text)
 
+    class Own(tf.keras.layers.TextVectorization):
+        def call(self, inputs):
+            return super().call(inputs) * (1 + inputs.shape.rank)
+
+    derived = Own(vocabulary=["cat"], output_sequence_length=3)
+
+    one_hot = tf.keras.layers.StringLookup(vocabulary=["cat"], output_mode="one_hot")
+    encoding = tf.keras.layers.CategoryEncoding(num_tokens=20, output_mode="one_hot")
+    look_up = tf.keras.layers.StringLookup(vocabulary=["cat"])
     cases = [
+        lambda text: one_hot(text),
+        lambda text: encoding(tf.strings.length(text)),
+        lambda text: (look_up(text), one_hot(text)),
+        lambda text: look_up(tf.expand_dims(tf.strings.split(text), 0)),
         lambda text: other(text),
         lambda text: counting(text),
         lambda text: own(text),
@@ -91,6 +120,7 @@ def test_look_alikes_are_not_called_with_batches(tf):
         lambda text: layer(text)[:2],
         lambda text: layer("the same text"),
         lambda text: helper(text),
+        lambda text: derived(text),
     ]
     for number, function in enumerate(cases):
         assert facts(texts, function).is_elementwise is False, number
