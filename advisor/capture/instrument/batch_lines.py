@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any
 
 from advisor.capture.instrument.batch_forms import PLUMBING, ops_by_form, origin
@@ -30,7 +30,13 @@ _SHAPING = frozenset({"EnsureShape", "Reshape"})
 """Ops that fail unless their input has as many values as their result, if that has a fixed shape."""
 
 
-def batch_lines(graph: Any, function: object, site: Site | None) -> tuple[BatchLine, ...]:  # noqa: ANN401
+def batch_lines(
+    graph: Any,  # noqa: ANN401
+    function: object,
+    site: Site | None,
+    alike: Set[str] = frozenset(),
+    unlike: Set[str] = frozenset(),
+) -> tuple[BatchLine, ...]:
     """Return what each line of a function's body does to a batch, in the order of execution; empty if that is of no use.
 
     That is so if all of its ops can be vectorised, if an op was made by no line, if a line uses a constant of another one, which
@@ -40,6 +46,8 @@ def batch_lines(graph: Any, function: object, site: Site | None) -> tuple[BatchL
         graph: The traced `FuncGraph`.
         function: The callable that the user passed to the transformation.
         site: Where the callable is defined; None if unknown.
+        alike: As for `ops_by_form`.
+        unlike: As for `ops_by_form`.
     """
     while isinstance(function, functools.partial):
         function = function.func
@@ -54,10 +62,12 @@ def batch_lines(graph: Any, function: object, site: Site | None) -> tuple[BatchL
     # What an op with state returns belongs to its element, as if it depended on it: random numbers, above all.
     not_drawing = ELEMENTWISE_OPS | TABLE_SIZE_OPS
     stateful = {op.name for op in operations if op.op_def.is_stateful and op.type not in not_drawing}
-    varying, others = ops_by_form(operations, stateful.union(tensor.op.name for tensor in graph.inputs[:count]))
+    varying, others = ops_by_form(
+        operations, stateful.union(tensor.op.name for tensor in graph.inputs[:count]), alike, unlike
+    )
     if not all(origin(tensor).name in varying for tensor in graph.outputs):
         return ()
-    if any(_may_differ_in_length(op) for op in operations if op.type in ELEMENT_SPLITTING_OPS):
+    if any(_may_differ_in_length(op) for op in operations if op.type in ELEMENT_SPLITTING_OPS and op.name not in alike):
         return ()
     places: dict[str, tuple[int, str] | None] = {op.name: _place(op, code.co_name, site) for op in operations}
     made: dict[tuple[int, str], list[Any]] = {}

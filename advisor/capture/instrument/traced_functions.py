@@ -140,12 +140,14 @@ def function_facts(
             random_ops,
             named_function(function, is_user_file) if is_split or is_mixed else None,
             is_split,
-            is_mixed,
+            of_layers if is_mixed else None,
         ),
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,
         uses_enclosing=any(uses_enclosing(wrapper.function.graph) for wrapper in wrappers),
-        batch_lines=batch_lines(wrappers[0].function.graph, function, site) if is_mixed else (),
+        batch_lines=batch_lines(wrappers[0].function.graph, function, site, of_layers.alike, of_layers.unlike)
+        if is_mixed
+        else (),
         ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
         keeps_padding=_keeps_padding(wrappers, ops)
         if flow is not None and flow.is_elementwise and not of_layers.alike
@@ -160,7 +162,7 @@ def _called(
     random_ops: set[str],
     called: FunctionType | None,
     is_split: bool,
-    is_mixed: bool,
+    of_layers: LayerOps | None,
 ) -> CalledFunction | None:
     """Describe the function that a lambda calls, as far as that is of use; None if it is of none.
 
@@ -169,12 +171,12 @@ def _called(
         random_ops: Types of ops that draw random numbers.
         called: The function; None if the lambda names none.
         is_split: Whether it may be split, so that its lines are needed.
-        is_mixed: Whether it may be called with batches in parts.
+        of_layers: The ops of layers, if it may be called with batches in parts; None if not.
     """
     if called is None:
         return None
     site = site_of(called.__code__)
-    of_batches = batch_lines(graph, called, site) if is_mixed else ()
+    of_batches = () if of_layers is None else batch_lines(graph, called, site, of_layers.alike, of_layers.unlike)
     if not is_split and not of_batches:
         return None
     return CalledFunction(site, function_lines(graph, random_ops, called, site) if is_split else (), of_batches)
