@@ -12,10 +12,11 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from tests.traps.catalogue import ALL, HELPER, MODULES, Trap, allowed_by, harmed_keys
@@ -68,6 +69,8 @@ class Written:
     """What the fixes that were found claim to do to the data, and those that were tried: one that is exact may round otherwise if
     that is allowed."""
     note: str = ""
+    modules: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """A text of the script -> the modules beside it that were changed with it: name -> text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +105,9 @@ class Scripts:
                 server.stdin.close()
             server.wait()
 
-    def invariant(self, trap: Trap, text: str) -> Invariant:
+    def invariant(self, trap: Trap, text: str, modules: Mapping[str, str] = MappingProxyType({})) -> Invariant:
         """What the trap's script prints with this text, run in a fresh folder. Raises ScriptFails."""
-        with folder_of(trap, text) as script:
+        with folder_of(trap, text, modules) as script:
             reply = self._ask(script)
         lines = [line for line in reply["output"].splitlines() if line.startswith("INVARIANT ")]
         if not reply["ok"] or not lines:
@@ -135,13 +138,15 @@ class Scripts:
 
 
 @contextmanager
-def folder_of(trap: Trap, text: str) -> Iterator[Path]:
-    """The script with this text in a fresh folder, with its helper and the modules that scripts import."""
+def folder_of(trap: Trap, text: str, modules: Mapping[str, str] = MappingProxyType({})) -> Iterator[Path]:
+    """The script with this text in a fresh folder, with its helper and the modules that scripts import, some of them changed."""
     with tempfile.TemporaryDirectory(prefix="trap-") as folder:
         for helper in (HELPER, *sorted(MODULES.glob("*.py"))):
             shutil.copy(helper, folder)
         script = Path(folder) / trap.path.name
         script.write_text(text, encoding="utf-8")
+        for name, changed in modules.items():
+            (script.parent / name).write_text(changed, encoding="utf-8")
         yield script
 
 
@@ -172,7 +177,9 @@ def _plain(tool: Tool, script: Path, level: str) -> Written:
     tried = {fix["safety_claimed"] for fix in report["fixes"]}
     safeties = frozenset({finding["safety"] for finding in report["findings"] if finding["safety"]} | tried)
     if after != before:
-        return Written(after, fixes, safeties=safeties)
+        names = [module.name for module in MODULES.glob("*.py")]
+        beside = {name: (script.parent / name).read_text(encoding="utf-8") for name in names}
+        return Written(after, fixes, safeties=safeties, modules={after: beside})
     return Written(None, safeties=safeties, note=(report["proof"] or {}).get("sentence", ""))
 
 
@@ -187,11 +194,14 @@ def _regardless(tool: Tool, trap: Trap, script: Path, level: str) -> Written:
         return Written(None, note=written["error"])
     applied = tuple(f"{fix['rule']} ({fix['safety']})" for fix in written["fixes"] if fix["applied"])
     refused = tuple(f"{fix['rule']}: {fix['note']}" for fix in written["fixes"] if fix["verdict"] == "broken")
-    steps = tuple((step["rule"], text) for step in written["steps"] for text in step["texts"].values())
-    text = written["together"].get(trap.path.name)
+    name, modules = trap.path.name, dict[str, dict[str, str]]()
+    for texts in (written["together"], *(step["texts"] for step in written["steps"])):
+        modules[texts.get(name, trap.text())] = {other: text for other, text in texts.items() if other != name}
+    steps = tuple((step["rule"], step["texts"].get(name, trap.text())) for step in written["steps"] if step["texts"])
+    text = written["together"].get(name, trap.text()) if written["together"] else None
     note = "; ".join(refused) or ("" if text else written["sentence"])
     safeties = frozenset(written["safeties"]) | {fix["safety"] for fix in written["fixes"]}
-    return Written(text, applied if text else (), steps, safeties, note)
+    return Written(text, applied if text else (), steps, safeties, note, modules)
 
 
 def _choices(tool: Tool, level: str) -> list[str]:
@@ -274,17 +284,19 @@ class _Judging:
         harmed: list[str] = []
         for label, text in (("", written.text), *written.steps):
             if text is not None:
-                harmed += [f"{label}: {key}" if label else key for key in self._harmed(level, text)]
+                keys = self._harmed(level, text, written.modules.get(text, {}))
+                harmed += [f"{label}: {key}" if label else key for key in keys]
         is_failed = written.note.startswith(_FAILURES)
         return Row(trap.name, trap.topic, level, written.fixes, tuple(harmed), 0.0, written.note, is_failed)
 
-    def _harmed(self, level: str, text: str) -> tuple[str, ...]:
-        if text not in self._after:
+    def _harmed(self, level: str, text: str, modules: Mapping[str, str]) -> tuple[str, ...]:
+        key = "\n".join((text, *(part for name in sorted(modules) for part in (name, modules[name]))))
+        if key not in self._after:
             try:
-                self._after[text] = self._scripts.invariant(self._trap, text)
+                self._after[key] = self._scripts.invariant(self._trap, text, modules)
             except ScriptFails as error:
-                self._after[text] = str(error)
-        after = self._after[text]
+                self._after[key] = str(error)
+        after = self._after[key]
         if isinstance(after, str):
             return (f"fails: {after}",)
         return harmed_keys(self._trap, level, self._before, after)

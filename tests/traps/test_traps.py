@@ -93,7 +93,7 @@ class FakeScripts:
     def __init__(self):
         self.runs = []
 
-    def invariant(self, trap, text):
+    def invariant(self, trap, text, modules=None):
         self.runs.append(text)
         body = text.split("ROWS, EPOCHS", 1)[1]
         return {"elements": ".cache()" in body, "order": "shuffle" in body}

@@ -1,4 +1,4 @@
-"""One-hot codes from a Keras layer, which takes a scalar for a batch of one; the sum over that batch would be one over all rows."""
+"""One-hot codes from a Keras layer, which takes a scalar for a batch of one; the sum over it would be one over all rows."""
 
 import tensorflow as tf
 from ledger import Ledger

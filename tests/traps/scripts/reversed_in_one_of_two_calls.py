@@ -1,4 +1,4 @@
-"""Two calls of an imported function, one of which reverses each row: in a function that takes batches, it would reverse the batch."""
+"""Two calls of an imported function, one of which reverses each row; called with batches, it would reverse these."""
 
 from functools import partial
 
@@ -27,7 +27,7 @@ turned = words.map(partial(rows.encode, is_reversed=True)).batch(256)
 
 ledger = Ledger()
 for epoch in range(EPOCHS):
-    for first, second in zip(plain, turned):
+    for first, second in zip(plain, turned, strict=True):
         ledger.train(epoch, first)
         ledger.train(epoch, second)
 ledger.finish(elements=ledger.elements(), order=ledger.order())
