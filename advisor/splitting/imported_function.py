@@ -84,7 +84,11 @@ def _full_name(alias: ast.alias, statement: ast.AST, has_other_name: bool) -> li
 
 
 def _is_file(module: Sequence[str], statement: ast.AST, call_file: str, file: str) -> bool:
-    """Whether a module, as an import names it, is that file: `from .data import decode` in `a/train.py` is `a/data.py`."""
+    """Whether a module, as an import names it, is that file: `from .data import decode` in `a/train.py` is `a/data.py`.
+
+    A module without a package must be beside the file or above it: `data` may be a file that imports the function from another
+    `data.py`. A package may be anywhere, since `sys.path` is not known.
+    """
     path = PurePath(file)
     parts = path.parts[:-1] if path.name == "__init__.py" else path.with_suffix("").parts
     if isinstance(statement, ast.ImportFrom) and statement.level:
@@ -92,4 +96,5 @@ def _is_file(module: Sequence[str], statement: ast.AST, call_file: str, file: st
         for _ in range(statement.level - 1):
             folder = folder.parent
         return parts == (*folder.parts, *module)
-    return bool(module) and parts[-len(module) :] == tuple(module)
+    is_near = any(parts == (*folder.parts, *module) for folder in PurePath(call_file).parents)
+    return is_near or (len(module) > 1 and parts[-len(module) :] == tuple(module))

@@ -31,6 +31,8 @@ def imported(text: str, call_file: str, file: str, name: str = "load") -> Import
         ("import lib.data as d\nds.map(d.load)\n", "/a/train.py", "/a/lib/data.py", ""),
         ("from lib import data\nds.map(data.load)\n", "/a/train.py", "/a/lib/data.py", ""),
         ("from lib import load\nds.map(load)\n", "/a/train.py", "/a/lib/__init__.py", "load"),
+        ("from data import load\nds.map(load)\n", "/a/scripts/train.py", "/a/data.py", "load"),
+        ("from lib.data import load\nds.map(load)\n", "/a/scripts/train.py", "/a/src/lib/data.py", "load"),
         ("from .data import load\nds.map(load)\n", "/a/pkg/train.py", "/a/pkg/data.py", "load"),
         ("from . import data\nds.map(data.load)\n", "/a/pkg/train.py", "/a/pkg/data.py", ""),
         ("from ..lib.data import load\nds.map(load)\n", "/a/pkg/train.py", "/a/lib/data.py", "load"),
@@ -46,6 +48,7 @@ def test_an_import_that_names_the_file(text, call_file, file, beside):
     ("text", "call_file", "file"),
     [
         ("from pkg import load\nds.map(load)\n", "/a/train.py", "/a/pkg/data.py"),  # imported there from another file
+        ("from data import load\nds.map(load)\n", "/a/train.py", "/a/lib/data.py"),  # as `/a/data.py` may import it
         ("from other import load\nds.map(load)\n", "train.py", "data.py"),
         ("from data import other as load\nds.map(load)\n", "train.py", "data.py"),
         ("from data import *\nds.map(load)\n", "train.py", "data.py"),

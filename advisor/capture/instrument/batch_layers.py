@@ -7,6 +7,7 @@ one, which it pads to the same length; `StringLookup` gives a scalar a dimension
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -22,6 +23,9 @@ _LAYERS = f"{_KERAS}layers/preprocessing/"
 """Where Keras 3 has its layers, which TensorFlow has installed since 2.16."""
 _COUNTING = frozenset({f"{_LAYERS}category_encoding.py", f"{_KERAS}utils/numerical_utils.py"})
 """Files whose functions take a scalar as a batch of one: one-hot and multi-hot results have another rank for it."""
+
+_TYPICAL = frozenset({"LookupTableFindV2", "OneHot", "Bincount", "DenseBincount", "RaggedBincount", "SparseBincount"})
+"""Op types of which each of these layers makes one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +48,14 @@ def ops_of_layers(graph: Any, function: object, site: Site | None) -> LayerOps: 
         function: The callable that the user passed to the transformation.
         site: Where the callable is defined; None if it is not the user's code, as a layer that is passed itself.
     """
-    if _module("text_vectorization") not in sys.modules:
+    operations = list(graph.get_operations())
+    # Stacks are long, and nearly all functions have none of these ops.
+    if _module("text_vectorization") not in sys.modules or _TYPICAL.isdisjoint(op.type for op in operations):
         return LayerOps()
     made: dict[str, list[Any]] = {}
     unlike = set[str]()
-    for op in graph.get_operations():
-        files = [_file_of(frame) for frame in getattr(op, "traceback", ())]
+    for op in operations:
+        files = [_file_of(frame.filename) for frame in getattr(op, "traceback", ())]
         outermost = next((file for file in files if file in _ALIKE), None)
         if outermost is not None:
             made.setdefault(outermost, []).append(op)
@@ -99,9 +105,10 @@ def _module(name: str) -> str:
     return f"{_LAYERS.replace('/', '.')}{name}"
 
 
-def _file_of(frame: Any) -> str:  # noqa: ANN401
-    """The file of a frame from `keras/src/` on; empty if it is not Keras'."""
-    _, keras, rest = frame.filename.replace("\\", "/").rpartition(_KERAS)
+@functools.lru_cache(maxsize=1024)
+def _file_of(filename: str) -> str:
+    """A file from `keras/src/` on; empty if it is not Keras'."""
+    _, keras, rest = filename.replace("\\", "/").rpartition(_KERAS)
     return f"{keras}{rest}" if keras else ""
 
 

@@ -186,7 +186,7 @@ def _of_layers(wrappers: list[Any], function: object, site: Site | None) -> Laye
     """The ops of layers of which it is known what they do with a batch; none if that cannot be found out."""
     try:
         return ops_of_layers(wrappers[0].function.graph, function, site) if len(wrappers) == 1 else LayerOps()
-    except Exception:  # private attributes of TensorFlow and Keras
+    except (AttributeError, TypeError, ValueError):  # as in `_dataflow`
         return LayerOps()
 
 

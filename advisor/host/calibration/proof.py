@@ -148,7 +148,9 @@ SILENCE_S = Constant(150.0, "s", "It reports each turn and pass, which take up t
 PAIRS_OF_DIFFERENT_DATA = Constant(
     4,
     "pairs",
-    "Chosen: the verdict on a change that alters the data takes half the time. If runs vary by 2 %, four pairs show 1.15x.",
+    "Chosen: seven such changes took 10 or 11 starts, three others with up to eight pairs 11 to 21. If runs vary by 2 %, four "
+    "pairs show 1.15x in three of four cases (simulated).",
+    TWO_CORES,
 )
 """Pairs of runs after which `advisor prove` stops if the data are different, one of the looks of the sequential test."""
 MAX_HANGS = Constant(2, "times", "A hanging pipeline costs another run of the script.")
