@@ -1,6 +1,7 @@
 """Compares `advisor fix --write` with an expert, on realistic scripts that are not among the rules' examples.
 
-    python benchmarks/expert.py [--only windows] [--turns 5] [--budget T] [--results FILE] [--write-docs]
+    python benchmarks/expert.py [--only windows] [--turns 5] [--budget T] [--results FILE] [--keep DIR]
+        [--write-docs]
 
 In: `benchmarks/by_hand/written/*.py`, and the same scripts as an expert would write them, in `by_hand/expert/`.  Out: for each
 script, the time of a pass over the data and of the whole run: as written, with AUTOTUNE everywhere, by the expert, and as
@@ -20,6 +21,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -72,6 +74,7 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3, help="whole runs of each variant (default: 3)")
     parser.add_argument("--budget", metavar="T", help="budget of each `advisor fix` (default: its own)")
     parser.add_argument("--results", type=Path, help="JSON lines of the scripts measured so far")
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="copy the fixed scripts and the reports there")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
     done: dict[str, Result] = {}
@@ -82,7 +85,7 @@ def main() -> None:
         name = script.stem
         if name in done or (options.only and name not in options.only):
             continue
-        done[name] = measured(name, options.turns, options.runs, options.budget)
+        done[name] = measured(name, options.turns, options.runs, options.budget, options.keep)
         print(row(done[name]), flush=True)
         if options.results:
             note_run(options.results)
@@ -94,7 +97,7 @@ def main() -> None:
         write_section("expert", section)
 
 
-def measured(name: str, turns: int, runs: int, budget: str | None) -> Result:
+def measured(name: str, turns: int, runs: int, budget: str | None, keep: Path | None) -> Result:
     """Make the variants of one script in a folder of their own, and measure them."""
     with tempfile.TemporaryDirectory(prefix="expert-") as place:
         scripts: dict[str, Path] = {}
@@ -111,6 +114,11 @@ def measured(name: str, turns: int, runs: int, budget: str | None) -> Result:
         kept, seconds = {}, {}
         for variant, allow in ((FIXED, ()), (ALLOWED, ("--allow", "reordered"))):
             kept[variant], seconds[variant] = fix(scripts[variant], budget, allow)
+            if keep is not None:
+                for file in (*scripts[variant].parent.glob("*.py"), *scripts[variant].parent.glob("fix.json")):
+                    folder = keep / scripts[variant].parent.name / name
+                    folder.mkdir(parents=True, exist_ok=True)
+                    shutil.copy(file, folder)
         shutil.copy(FOLDER / "workload.py", place)
         shutil.copy(FOLDER / "passes.py", place)
         command = [sys.executable, str(Path(place) / "passes.py"), str(turns), *map(str, scripts.values())]
@@ -129,11 +137,13 @@ def fix(script: Path, budget: str | None, allow: tuple[str, ...]) -> tuple[list[
     command = [sys.executable, "-m", "advisor", "fix", "--write", "--quiet", "--json", str(report)]
     command += [] if budget is None else ["--budget", budget]
     state = {**os.environ, "XDG_STATE_HOME": str(script.parent / "state")}  # backups of a copy must not be kept
+    began = time.monotonic()
     subprocess.run([*command, *allow, str(script)], env=state, check=False, capture_output=True, cwd=script.parent)
+    seconds = time.monotonic() - began
     if not report.exists():
-        return ["failed"], 0.0
+        return ["failed"], seconds
     document = json.loads(report.read_text(encoding="utf-8"))
-    return [entry["rule"] for entry in document["fixes"] if entry["applied"]], document["duration_s"]
+    return [entry["rule"] for entry in document["fixes"] if entry["applied"]], seconds
 
 
 def run_seconds(script: Path) -> float:
