@@ -163,6 +163,10 @@ class Rule:
     """If True, its findings are hints: they concern the training step, and nothing predicts or proves their gain until `advisor
     fix --allow numerics` measures it. Reports list them in one line each, below all findings."""
 
+    is_tried_if_uncertain: ClassVar[bool] = False
+    """If True, a change that most likely gains nothing, but may, is tried where nothing else can be. Only for rules whose
+    predictions span what is known to happen, not what a bound merely allows."""
+
     min_speedup: float = 1.05
     """Findings with a smaller predicted speedup (step time before / after) are dropped: two runs of the same script
     differ by as much, so it could not be proved."""

@@ -1,6 +1,6 @@
 """Measures what the sampler of Python functions costs the pipelines that it samples.
 
-    python benchmarks/sampler_overhead.py [--pairs 20] [--seconds 2]
+    python benchmarks/sampler_overhead.py [--only "loop, 4 threads"] [--pairs 20] [--seconds 2]
 
 In: pipelines that spend their time in Python functions, serial and with contending threads.  Out: for each one the median over
 pairs of (time per element with the sampler / without it), with its 95 % interval, and the CPU time of the sampler.
@@ -65,6 +65,7 @@ def mapped(function: Callable[[Any], np.float32], parallel: int | None) -> tf.da
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", action="append", metavar="NAME", help="a pipeline; may be repeated")
     parser.add_argument("--pairs", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=2.0, help="length of each stretch")
     options = parser.parse_args()
@@ -78,6 +79,8 @@ def main() -> None:
         "generator": tf.data.Dataset.from_generator(numbers, output_signature=tf.TensorSpec((), tf.float32)),
     }
     for name, dataset in pipelines.items():
+        if options.only and name not in options.only:
+            continue
         elements = iter(dataset.batch(8))
         stretch(elements, 1.0)
         ratios, cpu, ticks = [], [], 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from advisor.model.units import format_share
 from advisor.rule import (
@@ -59,6 +60,8 @@ class SerialMap(Rule):
     before a `batch` runs fused, as `MapAndBatch` with parallelism 1. The rule uses the executed iterators, so a map
     that already runs in parallel is not reported.
     """
+
+    is_tried_if_uncertain: ClassVar[bool] = True
 
     min_free_cores: float = 0.25
     """Cores available to the process in addition, averaged over the window: idle cores plus half of those used by other

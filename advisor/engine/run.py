@@ -32,6 +32,10 @@ from advisor.predict.run_gain import with_run_gains
 from advisor.predict.timing import with_timing
 from advisor.rewrite.fix_plan import is_seeded, make_plan
 
+UNCERTAIN_SPEEDUP = 1.2
+"""A change that may gain so much is tried where nothing else can be, even if it most likely gains nothing."""
+MOST_UNCERTAIN = 2
+"""So many are tried: each trial takes about half a minute, and a user who waits for nothing loses more than one of them gains."""
 _IGNORE = re.compile(r"#\s*advisor:\s*ignore(?:\[([^\]]*)\])?")
 """`# advisor: ignore[serial-map, scalar-map]`; without the list, all rules are ignored."""
 
@@ -85,8 +89,13 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
         rejected += [replace(entry, rule=loaded.id) for entry in answer.rejected]
         errors += [RuleError(loaded.id, error) for error in answer.errors]
     worthwhile = [finding for finding in findings if is_worthwhile(finding)]
+    if analysis.verdict.is_input_bound and not any(_is_tried_unasked(finding) for finding in worthwhile):
+        hopeful = {loaded.id for loaded in rules if loaded.rule.is_tried_if_uncertain}
+        worthwhile += _uncertain(f for f in findings if f.rule in hopeful and f not in worthwhile)
     if not analysis.verdict.is_tentative:
-        rejected += [_too_small(finding) for finding in findings if not is_worthwhile(finding)]
+        rejected += [
+            _too_small(finding) for finding in findings if not is_worthwhile(finding)
+        ]  # a finding that is kept wins
     ranked = _merge(sorted(worthwhile, key=_rank))
     reported = [finding for finding in ranked if is_reported(finding)]
     with_diffs = with_commands(analysis, [_with_diff(f, analysis) for f in reported], settings)
@@ -112,6 +121,35 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
         warnings=(*analysis.warnings, *_not_loaded(settings)),
         advisor_version=__version__,
     )
+
+
+def _possible(finding: Finding) -> float:
+    """The upper bound of the predicted gain: of a step, and of the whole run if its passes are known."""
+    run = finding.over_run
+    predictions = [finding.prediction, run.prediction if run is not None and run.basis == KNOWN else None]
+    return min((prediction.high for prediction in predictions if prediction is not None), default=1.0)
+
+
+def _is_tried_unasked(finding: Finding) -> bool:
+    """Whether `advisor fix` tries its change without being asked to."""
+    fix = finding.fix
+    return fix is not None and fix.is_auto and fix.is_provable and not fix.assumptions
+
+
+def _uncertain(findings: Iterable[Finding]) -> list[Finding]:
+    """The changes with the largest possible gains, although no gain is the most likely: only a trial tells."""
+    hopeful = [
+        finding
+        for finding in findings
+        if _possible(finding) >= UNCERTAIN_SPEEDUP and _is_tried_unasked(finding) and not finding.is_of_step
+    ]
+    hopeful.sort(key=_possible, reverse=True)
+    return [
+        replace(
+            finding, because=f"{finding.because} Whether it gains anything cannot be predicted: only a trial tells."
+        )
+        for finding in hopeful[:MOST_UNCERTAIN]
+    ]
 
 
 def _too_small(finding: Finding) -> Rejected:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from advisor.model.calls import BatchLine, Call
 from advisor.model.edits import VECTORIZED_MAP
+from advisor.model.vectorizable_ops import DRAWING_OPS
 from advisor.splitting.batch_pieces import Piece, Way, pieces_of
 from advisor.splitting.cannot_split import CannotSplitError
 from advisor.splitting.file_text import NEWLINE
@@ -220,6 +221,8 @@ class _Writer:
         for name in (*inputs, *kept):
             if name not in certain:
                 raise CannotSplitError(f"`{name}` is not assigned on every way to it", statements[0].lineno)
+        if not inputs and part.ops & DRAWING_OPS:  # the rows of any value tell how many numbers to draw
+            inputs = [name for name in known if name in certain][:1]
         if not inputs or (rest and not outputs):
             raise CannotSplitError("nothing is passed on to it, or from it", statements[0].lineno)
         function = self._fresh(f"{self._function.name}_rows")

@@ -52,6 +52,7 @@ from advisor.workflows.fix_request import FixRequest, FixResult, check_writable
 if TYPE_CHECKING:
     from advisor.engine import LoadedRule
     from advisor.model.settings import Settings
+    from advisor.prove.session.proof_session import ProofSession
 
 
 _LEAST_TRIALS = 3
@@ -95,6 +96,12 @@ class _Ends:
     """So is everything on the pipeline alone, to leave time for the whole script."""
     limit: float
     """Whatever still runs is stopped."""
+
+
+def _overtime(session: ProofSession, ends: _Ends) -> float:
+    """Let trials take longer than intended, and return until when."""
+    session.trials_end = ends.pipeline
+    return ends.pipeline
 
 
 class _ScriptFixing(FixPhases):
@@ -206,7 +213,8 @@ class _ScriptFixing(FixPhases):
                     return self._all_refused(report, proposals, str(error))
                 if ends.trials < ends.pipeline:
                     session.trials_end = ends.trials
-                loop = self._try_fixes(session, report, proposals, ends.trials, self._limits(report, whole))
+                limits = replace(self._limits(report, whole), overtime=partial(_overtime, session, ends))
+                loop = self._try_fixes(session, report, proposals, ends.trials, limits)
                 self._loop_result = loop
                 if loop.why is Why.PROCESS_ENDED:
                     return loop

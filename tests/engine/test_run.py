@@ -22,12 +22,13 @@ SLOW = pipeline(source(), map_("augment", ms=5, random=True), batch(32), consume
 HEALTHY = pipeline(source(), map_("decode", ms=0.1), batch(32), prefetch(), consumer_ms=50, cores=8)
 
 
-def rule_of(check, name: str = "made-up", needs: bool = True) -> LoadedRule:
+def rule_of(check, name: str = "made-up", needs: bool = True, is_hopeful: bool = True) -> LoadedRule:
     """A rule that says what `check(rule, analysis)` yields."""
 
     @dataclass(frozen=True)
     class MadeUp(Rule):
         needs_input_bound: ClassVar[bool] = needs
+        is_tried_if_uncertain: ClassVar[bool] = is_hopeful
 
         def check(self, analysis):
             return check(self, analysis)
@@ -35,9 +36,12 @@ def rule_of(check, name: str = "made-up", needs: bool = True) -> LoadedRule:
     return LoadedRule(name, MadeUp(), Path(__file__))
 
 
-def says(*findings, needs: bool = True, name: str = "made-up") -> LoadedRule:
+def says(*findings, needs: bool = True, name: str = "made-up", is_hopeful: bool = True) -> LoadedRule:
     return rule_of(
-        lambda rule, analysis: iter([f(rule, analysis) if callable(f) else f for f in findings]), name, needs
+        lambda rule, analysis: iter([f(rule, analysis) if callable(f) else f for f in findings]),
+        name,
+        needs,
+        is_hopeful,
     )
 
 
@@ -100,6 +104,38 @@ def test_findings_are_ranked_by_predicted_gain_and_unpredicted_ones_come_last():
 
 def test_an_unprovable_gain_is_not_a_finding():
     assert titles(says(finding("a", 1.04), finding("b", 1.06))) == ["b"]
+
+
+def test_uncertain_changes_are_tried_where_nothing_else_can_be():
+    calls = [call.id for call in SLOW.analysis.calls]
+
+    def hopeful(title: str, high: float, call: int = 1, **facts: bool):
+        fix = replace(cached(calls[call]), **facts)
+        return lambda rule, analysis: rule.finding(
+            title, "because.", call=analysis.calls[call], fix=fix, prediction=Prediction(1.0, 1.0, high)
+        )
+
+    assert titles(says(hopeful("a", 1.7))) == ["a"]
+    (told,) = run_rules(SLOW.analysis, [says(hopeful("a", 1.7))], Settings()).findings
+    assert told.because == "because. Whether it gains anything cannot be predicted: only a trial tells."
+    assert titles(says(hopeful("a", 1.7), is_hopeful=False)) == []
+    assert titles(says(hopeful("a", 1.1))) == []
+    assert titles(says(hopeful("a", 1.7), finding("b", fix=cached(calls[2])))) == ["b"]
+    assert titles(says(hopeful("a", 1.7), finding("advice"))) == ["advice", "a"]
+    assert titles(says(hopeful("a", 1.7, is_auto=False))) == []
+    assert titles(says(hopeful("a", 1.3), hopeful("b", 1.7, 2), hopeful("c", 1.5, 0))) == ["c", "b"]
+    assert titles(says(hopeful("a", 1.7)), made=HEALTHY) == []
+
+
+def test_a_change_that_cannot_gain_in_the_known_number_of_epochs_is_not_tried():
+    def check(rule, analysis):
+        fix = cached(analysis.calls[1].id)
+        gain = Prediction(1.0, 1.0, 5.0, first_pass=1.0)
+        yield rule.finding("cache", "because.", call=analysis.calls[1], fix=fix, prediction=gain)
+
+    for epochs, found in ((1, []), (3, ["cache"])):
+        known = script(*STAGES, end="finished", iterators=epochs, steps=10 * epochs)
+        assert [finding.title for finding in run_rules(known, [rule_of(check)], Settings()).findings] == found
 
 
 def test_rules_on_pipelines_are_not_asked_when_input_is_not_the_problem():

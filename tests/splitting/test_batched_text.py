@@ -25,8 +25,9 @@ OPS = {
     "join": "ConcatV2",
     "scale": "Mul",
     "decode": "DecodePng",
+    "draw": "RandomStandardNormal",
 }
-"""Function -> its op: only as it is (`lookup`, `upper`), only vectorised (`center`, `join`), both (`scale`), neither."""
+"""Function -> its op: only as it is (`lookup`, `upper`), only vectorised (`center`, `join`, `draw`), both (`scale`), neither."""
 AS_IT_IS = ("lookup", "upper", "scale")
 ROW = "TensorSpec(shape=(3,), dtype=tf.float32, name=None)"
 PAIR = f"({ROW}, {ROW})"
@@ -181,6 +182,27 @@ def test_a_vectorised_part_may_come_first_and_a_function_may_be_inside_another()
             features = advisor_vectorized_map(parse_rows, record, fallback_to_while_loop=False)
             return upper(features["word"]), features["label"]
         """), "    ", lambda line: bool(line.strip()))  # fmt: skip
+
+
+def test_drawing_numbers_is_vectorised_over_the_rows_of_a_value_that_it_does_not_need():
+    made = put_together("""
+        def noisy(row):
+            row = tf.lookup(row)
+            noise = draw([3])
+            return tf.lookup(row) + noise
+        ds = ds.map(noisy).batch(8)
+        """)  # fmt: skip
+    assert made.text == textwrap.dedent("""\
+        def noisy_batch(row):
+            row = tf.lookup(row)
+
+            def noisy_rows(row):
+                noise = draw([3])
+                return noise
+
+            noise = advisor_vectorized_map(noisy_rows, row, fallback_to_while_loop=False)
+            return tf.lookup(row) + noise
+        """)
 
 
 @pytest.mark.parametrize(

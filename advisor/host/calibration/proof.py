@@ -179,6 +179,12 @@ TRIALS_S = Constant(
     75.0, "s", "Chosen: time for three or four trials, which leaves most of the budget to the whole script."
 )
 """No trial begins that would end later than so long after the analysis, unless `--budget` is given."""
+OVERTIME_GAIN = Constant(
+    1.5,
+    "ratio",
+    "Chosen: of several changes that cost about half a minute each, only such a gain is worth another one.",
+)
+"""A change with so large a predicted gain is tried even after `TRIALS_S`, if the budget leaves time for it."""
 LEAST_TRIAL_S = Constant(
     15.0,
     "s",

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from advisor.capture.request import RESULT, Progress
-from advisor.host.calibration.proof import MAX_ATTEMPTS, MIN_GAIN
+from advisor.host.calibration.proof import MAX_ATTEMPTS, MIN_GAIN, OVERTIME_GAIN
 from advisor.model.calls import Call
 from advisor.model.edits import Edit, StepEdit
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
@@ -135,7 +135,8 @@ def prove_fixes(
         is_asked: Whether the user requested the fix, so that it is kept even if its effect on the data is undecided.
         least_trial_s: Minimum seconds of a trial. If 0, a trial may start until the deadline and is then finished. Otherwise it
             starts only if a trial as long as the longest so far, plus measuring all changes together if some are kept, ends
-            before the deadline; the session stops whatever still runs at the deadline and raises OutOfTime.
+            before the deadline; the session stops whatever still runs at the deadline and raises OutOfTime. A change with a large
+            predicted gain is also tried until `limits.overtime()`.
         clock: Source of the time in seconds.
 
     Returns:
@@ -175,7 +176,9 @@ def _search(
     proposed = state.proposed = propose(report, ())
     stopped = _Stop()
     while finding := _next(proposed, state):
-        if clock() + state.expected_s >= deadline:
+        if clock() + state.expected_s >= deadline and (late := _in_overtime(proposed, state)) is not None:
+            finding = late
+        elif clock() + state.expected_s >= deadline:
             stopped = _Stop(
                 f"The time for trials was used up; not tried: {_titles(proposed, state)}. {limits.more_time}",
                 Why.TRIALS_OUT_OF_TIME,
@@ -213,7 +216,7 @@ def _search(
                 Why.FAST_ENOUGH,
             )
             break
-        if clock() + state.expected_s >= deadline:
+        if clock() + state.expected_s >= deadline and _in_overtime(proposed, state) is None:
             stopped = _Stop(
                 f"The time for trials was used up before the search for further changes. {limits.more_time}",
                 Why.TRIALS_OUT_OF_TIME,
@@ -235,6 +238,15 @@ def _search(
 
 def _next(proposed: Sequence[Finding], state: _State) -> Finding | None:
     return next((finding for finding in _untried(proposed, state) if state.is_worth(finding)), None)
+
+
+def _in_overtime(proposed: Sequence[Finding], state: _State) -> Finding | None:
+    """The first change whose predicted gain is so large that its trial may begin although the time for trials is used up."""
+    large = (finding for finding in _untried(proposed, state) if finding.gain >= OVERTIME_GAIN.value)
+    finding = next(filter(state.is_worth, large), None)
+    if finding is None or state.clock() + state.expected_s >= state.limits.overtime():
+        return None
+    return finding
 
 
 def _untried(proposed: Sequence[Finding], state: _State) -> list[Finding]:

@@ -147,6 +147,22 @@ def test_budget_ends_the_loop_and_says_what_was_not_tried():
     )
 
 
+def test_a_large_gain_is_tried_after_the_time_for_trials():
+    small = finding("small", 1.3)
+    rounds = {frozenset(): [FETCH, small, MAP], frozenset({"fetch"}): [small, MAP]}
+    rounds[frozenset({"fetch", "map"})] = [small]
+    session = Arithmetic(lambda on: 1.0 + len(on), delay_s=0.05)
+    end = time.monotonic() + 60
+    result = prove(session, rounds, seconds=0.01, overtime=lambda: end)
+    assert session.tried == [{"fetch"}, {"map"}]
+    assert kept(result) == ["fetch", "map"]
+    assert "The time for trials was used up" in result.stopped_because
+
+    session = Arithmetic(lambda on: 1.0 + len(on), delay_s=0.05)
+    result = prove(session, rounds, seconds=0.01, overtime=lambda: 0.0)  # the budget is used up, too
+    assert session.tried == [{"fetch"}]
+
+
 def test_nothing_is_tried_twice():
     session = Arithmetic(lambda on: 1.0 + len(on))
     prove(session, {frozenset(): [CACHE, MAP], frozenset({"cache"}): [CACHE, MAP], frozenset({"cache", "map"}): [MAP]})
