@@ -21,11 +21,14 @@ import tensorflow as tf
 from PIL import Image
 
 DATA = Path(os.environ.get("BY_HAND_DATA", Path(platformdirs.user_cache_dir("tfdata-advisor")) / "by_hand"))
+COPIES = 3
+"""How often a script reads each file in a pass. Whole runs then take some seconds at least: of runs of half a second, a quarter was
+the time to trace functions, which a training spends once."""
 WORDS = [f"{first}{middle}{last}" for first in "bdfgklmnprst" for middle in "aeiou" for last in "lmnrst"]
 
 
 def files(name: str, count: int, make: Callable[[Path, np.random.Generator], None], suffix: str) -> list[str]:
-    """Return `count` files of a folder; `make(path, generator)` writes each of them the first time."""
+    """Return `count` files of a folder, `COPIES` times; `make(path, generator)` writes each of them the first time."""
     folder = DATA / f"{name}-{count}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -36,7 +39,7 @@ def files(name: str, count: int, make: Callable[[Path, np.random.Generator], Non
             unfinished.rename(folder)
         except OSError:  # another process was first, with the same bytes
             shutil.rmtree(unfinished)
-    return sorted(str(file) for file in folder.iterdir())
+    return sorted(str(file) for file in folder.iterdir()) * COPIES
 
 
 def jpegs(count: int = 400, side: int = 320) -> list[str]:

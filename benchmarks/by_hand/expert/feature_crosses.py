@@ -3,7 +3,7 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 2
+EPOCHS = 8
 ROWS = {
     "age": tf.random.stateless_uniform([20_000], [1, 1], 18, 90, tf.int32),
     "income": tf.random.stateless_uniform([20_000], [1, 2], 0.0, 2e5),

@@ -3,7 +3,7 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 2
+EPOCHS = 8
 LENGTH = 128
 TOKENS = tf.random.stateless_uniform([20_000, LENGTH], [5, 6], maxval=8_000, dtype=tf.int32)
 

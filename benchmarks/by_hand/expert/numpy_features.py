@@ -4,7 +4,7 @@ import numpy as np
 import tensorflow as tf
 import workload
 
-EPOCHS = 2
+EPOCHS = 4
 SIGNALS = np.random.default_rng(0).standard_normal([6_000, 512]).astype(np.float32)
 
 

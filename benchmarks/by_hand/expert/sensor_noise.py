@@ -3,7 +3,7 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 3
+EPOCHS = 9
 POINTS = tf.random.stateless_normal([20_000, 32], [3, 4])
 
 

@@ -9,7 +9,7 @@ EPOCHS = 5
 
 def rows():
     generator = np.random.default_rng(7)
-    for _ in range(2_000):
+    for _ in range(6_000):
         walk = generator.standard_normal(2_000).cumsum()
         yield np.histogram(walk, bins=64)[0].astype(np.float32)
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 import workload
 
 EPOCHS = 1
-SERIES = tf.math.sin(tf.range(12_000, dtype=tf.float32) / 40.0)
+SERIES = tf.math.sin(tf.range(36_000, dtype=tf.float32) / 40.0)
 LENGTH = 48
 
 
@@ -15,7 +15,7 @@ def pairs(starts):
 
 
 def dataset():
-    starts = tf.data.Dataset.range(12_000 - LENGTH).shuffle(1_000).batch(64)
+    starts = tf.data.Dataset.range(36_000 - LENGTH).shuffle(1_000).batch(64)
     return starts.map(pairs).prefetch(tf.data.AUTOTUNE)
 
 

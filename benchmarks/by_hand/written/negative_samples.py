@@ -3,7 +3,7 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 3
+EPOCHS = 9
 COUNT = len(workload.WORDS)
 TABLE = tf.lookup.StaticHashTable(
     tf.lookup.KeyValueTensorInitializer(workload.WORDS, tf.range(COUNT, dtype=tf.int64)), -1

@@ -3,7 +3,7 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 2
+EPOCHS = 8
 LENGTHS = tf.random.stateless_uniform([16_000], [9, 9], 5, 60, tf.int32)
 
 

@@ -3,7 +3,7 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 2
+EPOCHS = 8
 FRAMES = tf.constant([bytes([index % 251]) * (32 * 32 * 3) for index in range(8_000)])
 
 

@@ -4,7 +4,7 @@ import tensorflow as tf
 import workload
 
 EPOCHS = 1
-SERIES = tf.math.sin(tf.range(12_000, dtype=tf.float32) / 40.0)
+SERIES = tf.math.sin(tf.range(36_000, dtype=tf.float32) / 40.0)
 LENGTH = 48
 
 
