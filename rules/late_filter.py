@@ -23,6 +23,7 @@ from advisor.rule import (
     catalog,
     is_cached_downstream,
     is_editable,
+    is_retraced_alike,
     iterators_of_call,
     label,
     linear_chain,
@@ -45,7 +46,8 @@ class LateFilter(Rule):
     independent of the map: every component read by the filter passes through the map unchanged, at the same position.
     The remaining elements and their order stay the same; a map that draws random numbers draws different ones. The
     fix is tried unasked if both functions are known to be pure and the map changes neither the types nor the shapes of
-    its components. Otherwise TensorFlow traces the filter again, for the unmapped form of the other components: its
+    its components, or if the text of the filter names only components of which it changes neither (`lambda image,
+    label: label < 3`). Otherwise TensorFlow traces the filter again, for the unmapped form of the other components: its
     Python code may refuse this form, or decide by it (`if image.shape.rank == 3`), which compared elements need not
     show. In that case the fix is tried only on request and verified on real elements.
 
@@ -93,7 +95,7 @@ class LateFilter(Rule):
                 call=call,
                 iterator=iterator,
                 prediction=predict_speedup(analysis, pipeline, kept, kept),
-                fix=Fix(edits, safety, is_auto=is_retraced_alike(analysis, call, maps))
+                fix=Fix(edits, safety, is_auto=is_known_to_hold(analysis, call, maps))
                 if all(is_editable(edited) for edited in (call, *maps))
                 else None,
                 evidence=(
@@ -137,7 +139,7 @@ def dropped_share(pipeline: Pipeline, iterator: Iterator) -> float | None:
     return None
 
 
-def is_retraced_alike(analysis: Analysis, call: Call, maps: tuple[Call, ...]) -> bool:
+def is_known_to_hold(analysis: Analysis, call: Call, maps: tuple[Call, ...]) -> bool:
     """Whether a filter is known to be the same function before the maps as after them, and all of them are pure.
 
     Args:
@@ -145,10 +147,7 @@ def is_retraced_alike(analysis: Analysis, call: Call, maps: tuple[Call, ...]) ->
         call: The filter.
         maps: The maps directly before it, nearest first, on which it does not depend.
     """
-    chain = linear_chain(analysis, call)
-    specs = {other.element_spec for other in chain[1 : len(maps) + 2]}
-    is_known = len(chain) > len(maps) + 1 and len(specs) == 1 and not any(not s or s.endswith("…") for s in specs)
-    return is_known and all(
+    return is_retraced_alike(analysis, call, maps) and all(
         other.function is not None
         and other.function.is_traced
         and not other.function.is_stateful

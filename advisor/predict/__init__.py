@@ -43,6 +43,7 @@ from advisor.predict.function_costs import costliest_line, op_share
 from advisor.predict.hoisting import Hoist, hoist
 from advisor.predict.machine_costs import machine_costs
 from advisor.predict.mixed_functions import mixed_function
+from advisor.predict.moved_functions import is_retraced_alike
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
 from advisor.predict.parallel_fixes import parallel_fix
 from advisor.predict.parallel_scaling import predict_parallel, predict_part_parallel
@@ -146,6 +147,7 @@ __all__ = [
     "is_fed",
     "is_read_again",
     "is_repeated_downstream",
+    "is_retraced_alike",
     "is_rewrite_forbidden",
     "is_sequential_stateless_map",
     "iterators_inside",

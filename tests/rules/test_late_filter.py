@@ -40,3 +40,22 @@ def test_a_filter_that_would_be_traced_for_another_form_is_moved_only_on_request
     )
     (finding,) = run_rules(made.analysis, RULE, Settings()).findings
     assert finding.fix is not None and finding.fix.is_auto is is_auto
+
+
+@pytest.mark.parametrize(
+    ("predicate", "is_auto"),
+    [("lambda image, label: label < 3", True), ("lambda image, label: label < image.shape[0]", False)],
+)
+def test_a_filter_whose_text_does_not_name_what_is_mapped_is_moved_unasked(predicate, is_auto, monkeypatch, tmp_path):
+    made = pipeline(
+        source(spec=PAIR),
+        map_("load", ms=3, unchanged=[(1, 1)], spec=OTHER),
+        filter_(predicate, ms=0.01, keep=0.25, reads=[1]),
+        batch(16),
+        consumer_ms=5,
+        cores=4,
+    )
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "train.py").write_text(made.source)
+    (finding,) = run_rules(made.analysis, RULE, Settings()).findings
+    assert finding.fix is not None and finding.fix.is_auto is is_auto

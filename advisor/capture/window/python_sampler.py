@@ -115,11 +115,16 @@ class PythonSampler:
         self._thread.join(1.0)
         return PythonSamples(duration_ns, self._ticks, self._lines())
 
+    @property
+    def is_contended(self) -> bool:
+        """Whether several threads call Python functions."""
+        return self._interval is not None and len(self._interval.callers) > 1
+
     def _run(self) -> None:
         interval = self._interval
         assert interval is not None
         while True:
-            is_contended = len(interval.callers) > 1
+            is_contended = self.is_contended
             due_s = time.monotonic() + self._pause_s() * random.uniform(0.5, 1.5)
             if is_contended:
                 interval.restore_until(due_s)
