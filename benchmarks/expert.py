@@ -8,8 +8,8 @@ script, the time of a pass over the data and of the whole run: as written, with 
 `advisor fix` leaves it, unasked and with `--allow reordered`. A ratio of 1 means as fast as the expert.
 
 Passes of all variants alternate in one process, after a first pass of each that fills caches. Whole runs alternate in fresh
-processes; their time begins behind the import of TensorFlow. Where no change waits for `--allow reordered`, the script that was fixed
-unasked is measured again in its place. `--results` keeps what was measured, as JSON lines.
+processes; their time begins behind the import of TensorFlow. Where no change waits for `--allow reordered`, the script that was
+fixed unasked is measured again in its place. `--results` keeps what was measured, as JSON lines.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from advisor.splitting import reads_alike
 def is_retraced_alike(analysis: Analysis, call: Call, before: Sequence[Call]) -> bool:
     """Return whether the function of a call is known to be the same one before other calls as after them.
 
-    TensorFlow traces it again, for elements that these calls have not changed. They are alike if all their components have the same
+    TensorFlow traces it again, for elements that these calls have not changed. It is the same if all components have the same
     types and shapes there, or if the text of the function names only those that do.
 
     Args:

@@ -1,8 +1,8 @@
 """Whether a function does the same where the elements have another spec, because it never looks at what differs.
 
-In: the text of a file, the recorded call with the function, and the specs of its elements in two places of a pipeline.  Out: yes or
-no. TensorFlow traces the function again for the other spec; its Python code may decide by a shape or a type only if its text names
-the parameter.
+In: the text of a file, the recorded call with the function, and the specs of its elements in two places of a pipeline.  Out: yes
+or no. TensorFlow traces the function again for the other spec; its Python code may decide by a shape or a type only if its text
+names the parameter.
 """
 
 from __future__ import annotations

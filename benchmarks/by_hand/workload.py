@@ -22,8 +22,8 @@ from PIL import Image
 
 DATA = Path(os.environ.get("BY_HAND_DATA", Path(platformdirs.user_cache_dir("tfdata-advisor")) / "by_hand"))
 COPIES = 3
-"""How often a script reads each file in a pass. Whole runs then take some seconds at least: of runs of half a second, a quarter was
-the time to trace functions, which a training spends once."""
+"""How often a script reads each file in a pass. Whole runs then take some seconds at least: of runs of half a second, a quarter
+was the time to trace functions, which a training spends once."""
 WORDS = [f"{first}{middle}{last}" for first in "bdfgklmnprst" for middle in "aeiou" for last in "lmnrst"]
 
 

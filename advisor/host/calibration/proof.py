@@ -176,7 +176,7 @@ DEFAULT_BUDGET_S = Constant(
 )
 """`--budget` of `advisor fix` if it is not given."""
 TRIALS_S = Constant(
-    75.0, "s", "Chosen: time for three or four trials, which leaves most of the budget to the whole script."
+    110.0, "s", "Chosen: time for three trials of 30 to 40 s, which leaves most of the budget to the whole script."
 )
 """No trial begins that would end later than so long after the analysis, unless `--budget` is given."""
 OVERTIME_GAIN = Constant(

@@ -35,8 +35,8 @@ class SearchLimits:
     needs_total: Callable[[tuple[Edit, ...]], bool] = lambda edits: True
     """Whether all kept changes are to be measured together on the pipeline alone; not if the whole script will be measured."""
     overtime: Callable[[], float] = lambda: 0.0
-    """Called if the time for trials is used up while a change with a predicted gain of at least `OVERTIME_GAIN` is untried; returns
-    the deadline for such changes."""
+    """Called if the time for trials is used up while a change with a predicted gain of `OVERTIME_GAIN` or more is untried; the
+    result is the deadline for such changes."""
     more_time: str = "A longer budget allows more."
     """How to go on if the time is used up, as a sentence."""
     try_small: str = ""
