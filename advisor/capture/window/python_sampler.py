@@ -33,6 +33,7 @@ from types import CodeType, FrameType, ModuleType
 
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.op_lines import code_line
+from advisor.capture.window.switch_interval import SwitchInterval
 from advisor.host.calibration.window import (
     CONTENDED_LOOK_COST_S,
     SAMPLE_COST_SHARE,
@@ -42,7 +43,6 @@ from advisor.host.calibration.window import (
     SAMPLE_PAUSE_S,
     SAMPLE_SWITCH_S,
 )
-from advisor.capture.window.switch_interval import SwitchInterval
 from advisor.model.calls import Call, Site
 from advisor.model.recording import PythonSamples, SampledLine
 

@@ -11,10 +11,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from advisor.host.calibration.proof import EARLY_SAVING
+from advisor.host.calibration.proof import EARLY_SAVING, MIN_GAIN
 from advisor.model.calls import Call, Site
 from advisor.model.edits import Edit
 from advisor.model.finding import Finding, Safety
+from advisor.model.horizon import KNOWN
 from advisor.model.outcome import Report
 from advisor.model.pipeline import Analysis
 from advisor.model.untried import Why
@@ -92,7 +93,7 @@ class Proposals:
         known = (*report.findings, *report.hints)
         new = [finding for finding in known if finding.fix is None or finding.fix.changes not in done]
         if self._analysis is not None:
-            new = with_run_gains(self._analysis, new)
+            new = self._gaining(with_run_gains(self._analysis, new))
         plan = self._plan(new)
         for left_out in plan.left_out:
             if left_out.finding.fix is not None and (not self._only or left_out.finding.rule in self._only):
@@ -106,6 +107,21 @@ class Proposals:
                 self._leave_out(obstacle)
         early = _worth_trying_first(report, chosen)
         return sorted(chosen, key=lambda finding: finding.fix is None or finding.fix.edits not in early)
+
+    def _gaining(self, findings: Sequence[Finding]) -> list[Finding]:
+        """Leave out what gains nothing in the known number of epochs, such as a cache in a run that reads its data once.
+
+        A report on the script itself has no such findings, but one on the pipeline in isolation does not know the epochs.
+        """
+        gaining = []
+        for finding in findings:
+            run = finding.over_run
+            is_counted = finding.is_delayed and run is not None and run.basis == KNOWN
+            if is_counted and finding.gain < 1 + MIN_GAIN.value and not self.is_asked(finding):
+                self._leave_out(LeftOut(finding, run.sentence if run is not None else "", Why.SMALL_GAIN))
+            else:
+                gaining.append(finding)
+        return gaining
 
     def propose_for_pipeline(self, report: Report, kept: Sequence[Finding]) -> list[Finding]:
         """As `propose`, without changes of the training step, which cannot be tried on the pipeline alone."""

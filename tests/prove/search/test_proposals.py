@@ -12,6 +12,7 @@ from advisor.model.outcome import Report
 from advisor.model.outlook import CombinedPlan, Limit, Outlook
 from advisor.model.pipeline import Analysis
 from advisor.model.settings import Settings
+from advisor.model.untried import Why
 from advisor.prove.search.proposals import Proposals
 from advisor.testing import batch, map_, pipeline, source
 from tests.predict.simulated_passes import script
@@ -119,3 +120,15 @@ def test_the_epochs_of_the_script_order_what_the_pipeline_alone_proposes() -> No
     assert titles(made, script(end="finished", iterators=2, steps=20)) == ["Do it", "Cache it"]
     assert titles(made, script(end="finished", iterators=9, steps=90)) == ["Cache it", "Do it"]
     assert titles(made, script()) == ["Cache it", "Do it"]
+
+
+def test_a_cache_is_not_proposed_to_a_run_that_reads_its_data_once() -> None:
+    """The pipeline alone does not know that, and would be much faster with it."""
+    made, once = planned(None, 0, 1), script(end="finished", iterators=1, steps=10)
+    assert titles(made, once) == ["Do it"]
+    proposals = Proposals({call.id: call for call in MADE.calls}, None, analysis=once)
+    proposals.propose(made, ())
+    assert [left.why for left in proposals.not_tried()] == [Why.SMALL_GAIN]
+    assert "at most one pass over the data" in proposals.left_out()[0]
+    asked = Proposals({call.id: call for call in MADE.calls}, None, only={"a-rule"}, analysis=once)
+    assert {proposed.title for proposed in asked.propose(made, ())} == {"Cache it", "Do it"}
