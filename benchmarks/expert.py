@@ -112,7 +112,8 @@ def measured(name: str, turns: int, runs: int, budget: str | None, keep: Path | 
             scripts[variant] = folder / f"{name}.py"
             scripts[variant].write_text(text, encoding="utf-8")
         run_seconds(scripts[WRITTEN])  # makes the input files: a script that writes its own input gets no cache unasked
-        kept, seconds = {}, {}
+        kept: dict[str, list[str]] = {}
+        seconds: dict[str, float] = {}
         for variant, allow in ((FIXED, ()), (ALLOWED, ("--allow", "reordered"))):
             if variant == ALLOWED and not waits_for(scripts[FIXED], "--allow reordered"):
                 shutil.copy(scripts[FIXED], scripts[ALLOWED])  # the same changes are found, tried and kept

@@ -138,7 +138,7 @@ def test_a_trial_takes_no_longer_than_the_trials_may(tmp_path):
     assert usual == TRIAL_S.value and 30 < short <= 40
 
 
-@pytest.mark.parametrize(("options", "seconds", "trials_s"), [([], 600.0, 75.0), (["--budget", "5min"], 300.0, None)])
+@pytest.mark.parametrize(("options", "seconds", "trials_s"), [([], 600.0, 110.0), (["--budget", "5min"], 300.0, None)])
 def test_a_budget_that_is_given_is_divided_as_before(options, seconds, trials_s, tmp_path, monkeypatch):
     asked = []
 

@@ -140,7 +140,7 @@ class PythonSampler:
                 if self._stop.wait(due_s - time.monotonic()):
                     return
             if time.monotonic() > due_s + SAMPLE_LATE_S.value:
-                self._cost_s += (CONTENDED_LOOK_COST_S if is_contended else SAMPLE_LOOK_COST_S).value
+                self._cost_s += CONTENDED_LOOK_COST_S.value if is_contended else SAMPLE_LOOK_COST_S.value
             self._look()
 
     def _pause_s(self) -> float:
