@@ -7,11 +7,7 @@ A thread wakes up at random instants and looks at the stacks of the others. A st
 
 The sampler can look only while it holds the GIL. It gets the GIL at once if the sampled thread is in compiled code that released
 it, but up to `sys.getswitchinterval()` (5 ms) late if a thread computes in Python. By then that thread may have reached a line
-that releases the GIL, which would be blamed for the lines before. Therefore the interval is shortened for the looks.
-
-Two things cost the program time. A look that has to wait for the GIL interrupts the thread that holds it, so the pause between
-looks grows with the share of these looks. And threads that contend for the GIL take it from each other more often while the
-interval is short, so with several of them it is shortened only for some milliseconds around each look.
+that releases the GIL, which would be blamed for the lines before. Therefore the interval is shortened while the sampler runs.
 """
 
 from __future__ import annotations
@@ -33,13 +29,9 @@ from types import CodeType, FrameType, ModuleType
 
 from advisor.capture.instrument.call_sites import SiteFinder
 from advisor.capture.instrument.op_lines import code_line
-from advisor.capture.window.switch_interval import SwitchInterval
 from advisor.host.calibration.window import (
-    CONTENDED_LOOK_COST_S,
-    SAMPLE_COST_SHARE,
-    SAMPLE_LATE_S,
-    SAMPLE_LEAD_S,
-    SAMPLE_LOOK_COST_S,
+    SAMPLE_CPU_SHARE,
+    SAMPLE_MAX_PAUSE_S,
     SAMPLE_PAUSE_S,
     SAMPLE_SWITCH_S,
 )
@@ -87,11 +79,9 @@ class PythonSampler:
         self._ticks = 0
         self.cpu_ns = 0
         """CPU time that the looks have taken."""
-        self._cost_s = 0.0
-        """Estimated time that the looks have taken from the program."""
         self._start_ns = 0
         self._stop = threading.Event()
-        self._interval: SwitchInterval | None = None
+        self._switch_s: float | None = None
         self._thread = threading.Thread(target=self._run, name="advisor-python-sampler", daemon=True)
 
     def start(self, may_switch_faster: bool) -> None:
@@ -100,62 +90,37 @@ class PythonSampler:
         Args:
             may_switch_faster: Shorten the switch interval, unless the program set one itself.
         """
-        may_shorten = may_switch_faster and sys.getswitchinterval() == _DEFAULT_SWITCH_S
-        self._interval = SwitchInterval(SAMPLE_SWITCH_S.value if may_shorten else None)
-        self._interval.install()
+        if may_switch_faster and sys.getswitchinterval() == _DEFAULT_SWITCH_S:
+            sys.setswitchinterval(SAMPLE_SWITCH_S.value)
+            self._switch_s = sys.getswitchinterval()
         self._start_ns = time.monotonic_ns()
         self._thread.start()
 
     def stop(self) -> PythonSamples:
         """Stop sampling and return what was seen."""
         self._stop.set()
-        if self._interval is not None:
-            self._interval.uninstall()
+        if self._switch_s is not None and sys.getswitchinterval() == self._switch_s:
+            sys.setswitchinterval(_DEFAULT_SWITCH_S)
         duration_ns = time.monotonic_ns() - self._start_ns
         self._thread.join(1.0)
         return PythonSamples(duration_ns, self._ticks, self._lines())
 
-    @property
-    def is_contended(self) -> bool:
-        """Whether several threads call Python functions."""
-        return self._interval is not None and len(self._interval.callers) > 1
-
     def _run(self) -> None:
-        interval = self._interval
-        assert interval is not None
-        while True:
-            is_contended = self.is_contended
-            due_s = time.monotonic() + self._pause_s() * random.uniform(0.5, 1.5)
-            if is_contended:
-                interval.restore_until(due_s)
-                due_s += random.uniform(0.1, 1.0) * SAMPLE_LEAD_S.value
-            else:
-                interval.shorten()
-            if self._stop.wait(due_s - time.monotonic()):
-                return
-            if not interval.is_short:
-                # No call began meanwhile, and some thread has just given up the GIL. Only a random moment after this is unbiased.
-                interval.shorten()
-                due_s = time.monotonic() + random.uniform(0.1, 1.0) * SAMPLE_LEAD_S.value
-                if self._stop.wait(due_s - time.monotonic()):
-                    return
-            if time.monotonic() > due_s + SAMPLE_LATE_S.value:
-                self._cost_s += CONTENDED_LOOK_COST_S.value if is_contended else SAMPLE_LOOK_COST_S.value
+        pause_s = SAMPLE_PAUSE_S.value
+        while not self._stop.wait(pause_s * random.uniform(0.5, 1.5)):
+            before_ns = time.thread_time_ns()
             self._look()
-
-    def _pause_s(self) -> float:
-        """Mean time before the next look, in which the looks so far cost no more than their share."""
-        cost_s = (self._cost_s + self.cpu_ns / 1e9) / max(1, self._ticks)
-        return max(SAMPLE_PAUSE_S.value, cost_s / SAMPLE_COST_SHARE.value)
+            cost_ns = time.thread_time_ns() - before_ns
+            self.cpu_ns += cost_ns
+            cost_s = cost_ns / 1e9
+            pause_s = min(SAMPLE_MAX_PAUSE_S.value, max(SAMPLE_PAUSE_S.value, cost_s / SAMPLE_CPU_SHARE.value))
 
     def _look(self) -> None:
-        before_ns = time.thread_time_ns()
+        self._ticks += 1
         own = threading.get_ident()
         for thread_id, frame in sys._current_frames().items():
             if thread_id != own:
                 self._note(frame)
-        self._ticks += 1
-        self.cpu_ns += time.thread_time_ns() - before_ns
 
     def _note(self, top: FrameType) -> None:
         """Count the stack of one thread, if it is inside a Python function of a pipeline."""

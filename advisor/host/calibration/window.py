@@ -263,34 +263,15 @@ SAMPLE_PAUSE_S = Constant(
     0.01, "s", "A second gives 100 samples: a line with half of them has 50 % plus or minus 10 %."
 )
 """Mean time between two looks at the threads."""
-SAMPLE_COST_SHARE = Constant(0.015, "share", "The overhead of the sampler is to stay below 2 %.")
-"""The pause grows until the looks take no more than this share of the program's time."""
-SAMPLE_LATE_S = Constant(
-    0.0004, "s", "Less than `SAMPLE_SWITCH_S`; a thread that waits for nothing is woken within 0.2 ms."
-)
-"""A look that begins so much later than intended had to wait for the lock, or for a core, and costs ..."""
-SAMPLE_LOOK_COST_S = Constant(
-    0.001, "s", "A loop in Python took 1.07 times as long at 90 looks per second, and 1.03 times at 26.", TWO_CORES
-)
-"""... this much of the program's time, ..."""
-CONTENDED_LOOK_COST_S = Constant(
-    0.0016,
-    "s",
-    "The interval is short for 3 ms more, with which short functions in four threads took 1.19 times as long.",
-    TWO_CORES,
-)
-"""... or this much if several threads call Python functions."""
-SAMPLE_LEAD_S = Constant(
-    0.005, "s", "The usual switch interval: the longest stretch that is seen too rarely without it."
-)
-"""The interval is shortened for up to so long before a look."""
+SAMPLE_MAX_PAUSE_S = Constant(0.05, "s", "20 samples per second still name a line that takes most of the time.")
+SAMPLE_CPU_SHARE = Constant(0.01, "share", "The pause grows until the looks take less of one core.")
 SAMPLE_SWITCH_S = Constant(
     0.0005,
     "s",
-    "Ten times shorter than usual. Short functions in four threads took 1.19 times as long with it (docs/inside-functions.md).",
+    "Ten times shorter than usual: three threads that compute in Python were not measurably slower.",
     TWO_CORES,
 )
-"""Switch interval of Python around a look."""
+"""Switch interval of Python while the sampler runs."""
 
 # -- The calibration of a machine
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import time
 import zlib
 from collections.abc import Callable
 
@@ -109,29 +108,6 @@ def test_a_comprehension_belongs_to_its_function() -> None:
 
 def test_other_code_of_the_program_is_not_sampled() -> None:
     assert sample(compute, entry="/other_file.py").lines == ()
-
-
-@pytest.mark.tensorflow
-@pytest.mark.timed
-def test_threads_that_pass_the_lock_on_every_few_microseconds_do_not_keep_it_from_the_sampler() -> None:
-    import tensorflow as tf
-
-    def short(number: np.int64) -> np.int64:
-        return number
-
-    def python(number: tf.Tensor) -> tf.Tensor:
-        return tf.numpy_function(short, [number], tf.int64)
-
-    elements = iter(tf.data.Dataset.range(10**12).map(python, num_parallel_calls=4).batch(64))
-    next(elements)
-    sampler = PythonSampler(SiteFinder())
-    sampler.start(may_switch_faster=True)
-    end = time.monotonic() + 2.0
-    while time.monotonic() < end:
-        next(elements)
-    samples = sampler.stop()
-    assert samples.ticks > 10
-    assert sampler.is_contended
 
 
 def test_the_switch_interval_is_restored() -> None:
