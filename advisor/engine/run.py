@@ -35,7 +35,7 @@ from advisor.rewrite.fix_plan import is_seeded, make_plan
 UNCERTAIN_SPEEDUP = 1.2
 """A change that may gain so much is tried where nothing else can be, even if it most likely gains nothing."""
 MOST_UNCERTAIN = 2
-"""So many are tried: each trial takes about half a minute, and a user who waits for nothing loses more than one of them gains."""
+"""So many are tried at most, because each trial takes about half a minute and most likely gains nothing."""
 _IGNORE = re.compile(r"#\s*advisor:\s*ignore(?:\[([^\]]*)\])?")
 """`# advisor: ignore[serial-map, scalar-map]`; without the list, all rules are ignored."""
 
@@ -93,9 +93,8 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
         hopeful = {loaded.id for loaded in rules if loaded.rule.is_tried_if_uncertain}
         worthwhile += _uncertain(f for f in findings if f.rule in hopeful and f not in worthwhile)
     if not analysis.verdict.is_tentative:
-        rejected += [
-            _too_small(finding) for finding in findings if not is_worthwhile(finding)
-        ]  # a finding that is kept wins
+        # `_without_found` drops the uncertain ones that were added above.
+        rejected += [_too_small(finding) for finding in findings if not is_worthwhile(finding)]
     ranked = _merge(sorted(worthwhile, key=_rank))
     reported = [finding for finding in ranked if is_reported(finding)]
     with_diffs = with_commands(analysis, [_with_diff(f, analysis) for f in reported], settings)
