@@ -1,17 +1,20 @@
 """Repeats the accuracy of bottlenecks, the predictions and `advisor fix` on 2, 4, 8 ... cores of one machine, in one command.
 
-    python benchmarks/many_cores.py --results DIR [--cores 2 4 8 16] [--minutes 9] [--only KIND] [--write-docs]
+    python benchmarks/many_cores.py --results DIR [--cores 2 4 8 16] [--minutes 9] [--only KIND ...] [--write-docs]
 
 In: the scripts of `benchmarks/bottlenecks` and `examples/`.  Out: a table with one row per number of cores.
 
-Each part is one script on one number of cores (set by the processor affinity, which the advisor counts). Its result is a file in
-DIR, so that a machine that is only lent for some minutes at a time can be used: with `--minutes`, no part starts that would end
-after that time if it took as long as the longest one so far, and the next call goes on. Run it alone.
+Each part is one script on one number of cores (set by the processor affinity, which the advisor counts). Parts that need only
+some of the cores run side by side, each on cores of its own. The result of a part is a file in DIR, so that a machine that is
+lent for some minutes at a time can be used: with `--minutes`, no part starts that would end after that time if it took as long
+as the longest one of its kind so far, and the next call goes on. Run it alone.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import itertools
 import json
 import os
 import statistics
@@ -19,20 +22,21 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bottleneck_accuracy import is_right, measure_truth, read_cases, run_advisor
 from predictions import EXAMPLES, IN_LITTLE_MEMORY, fixing, measure, write_json
-from published import machine_sentence, write_section
+from published import machine_sentence, note_run, write_section
 from worth import REALISTIC, Row, is_inside, percentile
 
 from advisor.engine import load_rules
 from advisor.model.settings import Settings
 
-BOTTLENECK, PREDICTION, FIX = "bottleneck", "prediction", "fix"
+KINDS = BOTTLENECK, PREDICTION, FIX = "bottleneck", "prediction", "fix"
 TURNS = 3
 BUDGET = "5min"
 
@@ -58,16 +62,25 @@ def main() -> int:
         "--cores", type=int, nargs="+", metavar="N", help="default: 2, 4, 8 ... and all that are usable"
     )
     parser.add_argument("--minutes", type=float, metavar="N", help="stop in time for this limit")
-    parser.add_argument("--only", choices=(BOTTLENECK, PREDICTION, FIX))
+    parser.add_argument("--only", choices=KINDS, nargs="+", default=KINDS, metavar="KIND", help=", ".join(KINDS))
+    parser.add_argument(
+        "--part", nargs=2, metavar=("KIND", "NAME"), help="run one part here and print its result as JSON"
+    )
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
+    if options.part:
+        kind, name = options.part
+        with contextlib.redirect_stdout(sys.stderr):
+            result = {BOTTLENECK: bottleneck, PREDICTION: prediction, FIX: fix}[kind](name)
+        print(json.dumps(result))
+        return 0
     usable = sorted(os.sched_getaffinity(0))
     counts = options.cores or [count for count in (2, 4, 8, 16, 32, 64) if count < len(usable)] + [len(usable)]
     if max(counts) > len(usable):
         parser.error(f"--cores: {max(counts)} cores were asked for, {len(usable)} are usable.")
-    parts = [part for count in counts for part in parts_on(count) if options.only in (None, part.kind)]
+    parts = [part for count in counts for part in parts_on(count) if part.kind in options.only]
     missing = run_missing(parts, options.results, usable, options.minutes)
-    lines = [machine_sentence(), "", *table(counts, parts, options.results)]
+    lines = [machine_sentence(options.results), "", *table(counts, parts, options.results)]
     print("\n".join(["", *lines, *([f"{missing} of {len(parts)} parts have not run yet."] if missing else [])]))
     if options.write_docs:
         write_section("many-cores", lines)
@@ -85,27 +98,42 @@ def parts_on(cores: int) -> Iterator[Part]:
 
 def run_missing(parts: Sequence[Part], results: Path, usable: Sequence[int], minutes: float | None) -> int:
     """Run what has no result yet, and return how many parts are left."""
-    runs: dict[str, Callable[[str], dict[str, Any]]] = {
-        BOTTLENECK: bottleneck,
-        PREDICTION: prediction,
-        FIX: fix,
-    }
+    until = None if minutes is None else time.monotonic() + 60 * minutes
     waiting = [part for part in parts if not part.file(results).exists()]
-    began, longest_s = time.monotonic(), 0.0
-    while waiting:
-        if minutes is not None and time.monotonic() - began + longest_s > 60 * minutes:
-            break
-        part, start = waiting.pop(0), time.monotonic()
-        os.sched_setaffinity(0, usable[: part.cores])  # children inherit it
-        try:
-            result = runs[part.kind](part.name)
-        finally:
-            os.sched_setaffinity(0, usable)
-        seconds = time.monotonic() - start
-        longest_s = max(longest_s, seconds)
-        write_json(part.file(results), {**result, "seconds": seconds})
-        print(f"{part.cores} cores, {part.kind} {part.name}: {seconds:.0f} s", flush=True)
-    return len(waiting)
+    for count, same in itertools.groupby(waiting, lambda part: part.cores):
+        run_side_by_side(
+            list(same), results, [usable[at : at + count] for at in range(0, len(usable) - count + 1, count)], until
+        )
+    return sum(not part.file(results).exists() for part in parts)
+
+
+def run_side_by_side(waiting: list[Part], results: Path, places: Sequence[Sequence[int]], until: float | None) -> None:
+    """Run parts with one number of cores: as many at a time as there are places, which are disjoint sets of cores."""
+    longest_s: dict[str, float] = {}
+
+    def work(place: Sequence[int]) -> None:
+        os.sched_setaffinity(0, place)  # of this thread; the process that it starts inherits it
+        while waiting:
+            part, start = waiting.pop(0), time.monotonic()
+            if until is not None and start + longest_s.get(part.kind, 0.0) > until:
+                continue
+            command = [sys.executable, __file__, "--results", str(results), "--part", part.kind, part.name]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            seconds = time.monotonic() - start
+            longest_s[part.kind] = max(longest_s.get(part.kind, 0.0), seconds)
+            if done.returncode:
+                print(
+                    f"{part.cores} cores, {part.kind} {part.name} failed: {done.stderr[-2000:]}",
+                    file=sys.stderr,
+                    flush=True,
+                )
+                continue
+            write_json(part.file(results), {**json.loads(done.stdout.splitlines()[-1]), "seconds": seconds})
+            note_run(results)
+            print(f"{part.cores} cores, {part.kind} {part.name}: {seconds:.0f} s", flush=True)
+
+    with ThreadPoolExecutor(len(places)) as pool:
+        list(pool.map(work, places))
 
 
 def bottleneck(name: str) -> dict[str, Any]:
