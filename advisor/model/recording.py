@@ -358,6 +358,8 @@ class Recording:
     """The Python generators that the script passed over at least once."""
     python_calls: tuple[RepeatedCalls, ...] = ()
     """The Python functions of the pipelines that were called."""
+    full_windows: tuple[str, ...] = ()
+    """Of the recording of an edited pipeline: ids of the calls whose elements were whole windows of one size before the edits."""
     warnings: tuple[str, ...] = ()
     disk_notes: tuple[str, ...] = ()
     """Sentences on what could not be kept from the disk, for a run whose files are thrown away; also among the warnings."""
