@@ -35,9 +35,10 @@ class SampledLine:
 
 @dataclass(frozen=True, slots=True)
 class PythonSamples:
-    """Samples of the threads inside Python functions of pipelines, taken in the profiled stretch."""
+    """Samples of the threads inside Python functions of pipelines, taken before the window or in its profiled stretch."""
 
     duration_ns: int
+    """Length of the profiled stretch, which the samples represent."""
     ticks: int
     """Number of times at which all threads were sampled; one sample stands for `duration_ns / ticks`."""
     lines: tuple[SampledLine, ...] = ()

@@ -134,3 +134,19 @@ def test_a_program_without_python_functions_is_not_sampled() -> None:
     python = Call("c2", "map", None, function=FunctionFacts("f", site, True, python_functions=(site,)))
     assert sampler_for([plain], SiteFinder()) is None
     assert sampler_for([plain, python], SiteFinder()) is not None
+
+
+def test_it_stops_by_itself_after_its_limit():
+    before = sys.getswitchinterval()
+    sampler = PythonSampler(SiteFinder(), "calls_functions.py")
+    sampler.start(may_switch_faster=True, limit_s=0.3)
+    assert sys.getswitchinterval() < before
+    assert not sampler.has_reached_limit
+    call_for(0.6, compute)
+    assert sampler.has_reached_limit
+    assert sys.getswitchinterval() == before
+    seen = sampler.samples
+    call_for(0.2, compute)
+    samples = sampler.stop()
+    assert sum(line.samples for line in samples.lines) == sampler.samples == seen > 3
+    assert 0.3e9 <= samples.duration_ns < 0.6e9
