@@ -35,9 +35,10 @@ class SampledLine:
 
 @dataclass(frozen=True, slots=True)
 class PythonSamples:
-    """Samples of the threads inside Python functions of pipelines, taken in the profiled stretch."""
+    """Samples of the threads inside Python functions of pipelines, taken before the window or in its profiled stretch."""
 
     duration_ns: int
+    """Length of the profiled stretch, which the samples represent."""
     ticks: int
     """Number of times at which all threads were sampled; one sample stands for `duration_ns / ticks`."""
     lines: tuple[SampledLine, ...] = ()
@@ -358,6 +359,8 @@ class Recording:
     """The Python generators that the script passed over at least once."""
     python_calls: tuple[RepeatedCalls, ...] = ()
     """The Python functions of the pipelines that were called."""
+    full_windows: tuple[str, ...] = ()
+    """Of the recording of an edited pipeline: ids of the calls whose elements were whole windows of one size before the edits."""
     warnings: tuple[str, ...] = ()
     disk_notes: tuple[str, ...] = ()
     """Sentences on what could not be kept from the disk, for a run whose files are thrown away; also among the warnings."""

@@ -9,6 +9,7 @@ docs/predictions.md.
 
 from advisor.predict.batch_functions import (
     edits_to_batch_first,
+    makes_full_windows,
     moves_after_batch,
     padding_obstacle,
     record_parser,
@@ -157,6 +158,7 @@ __all__ = [
     "last_editable_call",
     "linear_chain",
     "machine_costs",
+    "makes_full_windows",
     "measured_ns",
     "mixed_function",
     "movable_shuffles",

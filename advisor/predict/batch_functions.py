@@ -325,16 +325,24 @@ def _has_equal_elements(analysis: Analysis, call: Call) -> bool:
 
 
 def _takes_full_windows(analysis: Analysis, call: Call) -> bool:
-    """Whether a `map` takes the elements of `window(n, drop_remainder=True).flat_map(lambda window: window.batch(n))`.
-
-    All have n rows, which TensorFlow does not know: their spec says None.
-    """
+    """Whether a `map` takes windows that all have as many rows, which TensorFlow does not know: their spec says None."""
     chain = linear_chain(analysis, call)
-    if len(chain) < 3 or call.nested_in is not None or chain[1].method != "flat_map" or chain[2].method != "window":
+    return len(chain) > 1 and call.nested_in is None and makes_full_windows(analysis, chain[1])
+
+
+def makes_full_windows(analysis: Analysis, call: Call) -> bool:
+    """Return whether a call is the `flat_map` of `window(n, drop_remainder=True).flat_map(lambda window: window.batch(n))`.
+
+    After an edit that puts something else in its place and keeps the elements, it still counts, see `Recording.full_windows`.
+    """
+    if analysis.recording is not None and call.id in analysis.recording.full_windows:
+        return True
+    chain = linear_chain(analysis, call)
+    if len(chain) < 2 or call.method != "flat_map" or chain[1].method != "window":
         return False
-    size, function, inner = chain[2].arguments.get("size"), chain[1].function, nested_calls(analysis, chain[1])
+    size, function, inner = chain[1].arguments.get("size"), call.function, nested_calls(analysis, call)
     is_constant = isinstance(size, int) and not isinstance(size, bool) and size > 0
-    if not is_constant or chain[2].arguments.get("drop_remainder") is not True:
+    if not is_constant or chain[1].arguments.get("drop_remainder") is not True:
         return False
     if function is None or not function.is_traced or not all(is_dataset_op(op) for op in function.ops):
         return False

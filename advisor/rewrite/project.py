@@ -12,6 +12,7 @@ import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
+from advisor.model.installed_packages import installed_package
 from advisor.model.regular_files import read_regular
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 
@@ -75,7 +76,12 @@ def user_file(file: str, root: Path) -> Path:
     if not path.is_relative_to(root):
         raise CannotRewriteError(f"{path} is outside the project {root}.")
     inside = path.relative_to(root).parts[:-1]
-    if _INSTALLED & set(inside) or _is_in_environment(path, root) or _is_in_standard_library(path):
+    if (
+        _INSTALLED & set(inside)
+        or _is_in_environment(path, root)
+        or _is_in_standard_library(path)
+        or _is_package(path, root)
+    ):
         raise CannotRewriteError(f"{path} belongs to an installed package or to Python itself.")
     return path
 
@@ -103,6 +109,11 @@ def read_source(path: Path, data: bytes | None = None) -> SourceFile:
     if not is_faithful:
         raise CannotRewriteError(f"{path} cannot be decoded and encoded in {encoding} without changing bytes.")
     return SourceFile(path, data, text, encoding)
+
+
+def _is_package(path: Path, root: Path) -> bool:
+    """Whether pip installed the file into the project (`pip install --target`)."""
+    return any(installed_package(path, folder) for folder in path.parents if folder.is_relative_to(root))
 
 
 def _is_in_environment(path: Path, root: Path) -> bool:

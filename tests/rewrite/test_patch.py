@@ -79,6 +79,9 @@ def test_a_link_is_followed_to_the_file_if_that_is_in_the_project(tmp_path):
     assert "outside the project" in result.reason
 
 
+TARGETS = ("target", "target in the project's folder")
+
+
 def environment(root: Path, kind: str) -> Path:
     if kind == "venv":
         folder = root / "env"
@@ -93,18 +96,30 @@ def environment(root: Path, kind: str) -> Path:
         (folder / "json").mkdir(parents=True)
         (folder / "os.py").write_text("")
         return folder / "json" / "train.py"
+    if kind in TARGETS:  # pip install --target
+        folder = root / "vendor" if kind == TARGETS[0] else root
+        (folder / "keras").mkdir(parents=True)
+        (folder / "keras-3.0.dist-info").mkdir()
+        (folder / "keras-3.0.dist-info" / "RECORD").write_text("keras/train.py,sha256=abc,12\n../../bin/keras,,\n")
+        return folder / "keras" / "train.py"
     folder = root / "lib" / kind / "keras"
     folder.mkdir(parents=True)
     return folder / "train.py"
 
 
-@pytest.mark.parametrize("kind", ["site-packages", "dist-packages", "venv", "conda", "python"])
+@pytest.mark.parametrize("kind", ["site-packages", "dist-packages", "venv", "conda", "python", *TARGETS])
 def test_what_is_installed_is_never_touched_even_inside_the_project(tmp_path, kind):
     path = environment(tmp_path, kind)
     path.write_text(TEXT)
     result = patched([CACHE], path, tmp_path)
     assert isinstance(result, CannotRewrite)
     assert "belongs to an installed package or to Python itself" in result.reason
+
+
+def test_a_script_beside_installed_packages_is_still_the_users(tmp_path):
+    environment(tmp_path, TARGETS[1])
+    (tmp_path / "train.py").write_text(TEXT)
+    assert isinstance(patched([CACHE], tmp_path / "train.py", tmp_path), Patch)
 
 
 def test_the_standard_library_is_never_touched():

@@ -13,19 +13,16 @@ import ast
 import dis
 import itertools
 import linecache
-import site
-import sysconfig
 import threading
 from dataclasses import dataclass
 from pathlib import Path
 from types import CodeType, FrameType
 
+from advisor.capture.instrument.code_owners import GENERATED, USER, CodeOwners
 from advisor.model.calls import Site
 
 _TEXT_LIMIT = 200
-_OURS = str(Path(__file__).resolve().parents[2])
 _AUTOGRAPH = "/autograph/"
-_GENERATED = "__autograph_generated_file"
 GET_ITER = dis.opmap["GET_ITER"]
 LOOP_OPCODES = frozenset({GET_ITER, dis.opmap["FOR_ITER"]})
 """What a frame executes whose `for` begins to read a dataset: itself, or in a generator around it (`for x in tqdm(dataset)`)."""
@@ -58,18 +55,9 @@ class _Span:
 class SiteFinder:
     """Finds source locations. It caches parsed files and results, so one instance is used for a whole recording."""
 
-    def __init__(self, own_roots: tuple[str, ...] = ()) -> None:
-        """Create a finder with empty caches.
-
-        Args:
-            own_roots: Folders that count as the user's code although they are installed packages (a module run by `-m`).
-        """
-        self._own_roots = own_roots
-        paths = sysconfig.get_paths()
-        packages = {paths["purelib"], paths["platlib"], site.getusersitepackages(), *site.getsitepackages()}
-        self._packages = tuple(_with_slash(p) for p in packages)
-        self._stdlib = tuple(_with_slash(p) for p in {paths["stdlib"], paths["platstdlib"]})
-        self._kinds: dict[str, str | None] = {}
+    def __init__(self) -> None:
+        """Create a finder with empty caches."""
+        self._owners = CodeOwners()
         self._places: dict[tuple[CodeType, str, int, str | None], Place] = {}
         self._parsed: dict[str, _Syntax] = {}
         self._source_maps: dict[str, dict[int, tuple[str, int]]] = {}
@@ -94,60 +82,37 @@ class SiteFinder:
         library: str | None = None
         if (
             frame is not None
-            and self._kind(frame.f_code.co_filename) == "tensorflow"
+            and self._owners.owner_of(frame.f_code.co_filename) == "tensorflow"
             and (_AUTOGRAPH not in frame.f_code.co_filename)
         ):
             library = "tensorflow"  # TensorFlow's own code made the call (distribution, `from_generator`)
         while frame is not None:
-            kind = self._kind(frame.f_code.co_filename)
-            if kind == "user" and (place := self._in_frame(frame, method if library is None else "", library)):
+            kind = self._owners.owner_of(frame.f_code.co_filename)
+            if kind == USER and (place := self._in_frame(frame, method if library is None else "", library)):
                 return place
-            if kind is not None and kind not in ("user", "tensorflow") and library is None:
+            if kind is not None and kind not in (USER, "tensorflow") and library is None:
                 library = kind
             frame = frame.f_back
         return Place(None, library=library)
 
     def is_user_file(self, filename: str) -> bool:
         """Return whether the file belongs to the user's own code."""
-        return self._kind(filename) == "user"
+        return self._owners.owner_of(filename) == USER
 
     def owner_of(self, filename: str) -> str | None:
         """Return `user`, the name of an installed package, or None for files of the advisor and the standard library."""
-        return self._kind(filename)
+        return self._owners.owner_of(filename)
 
     def origin(self, filename: str, line: int) -> tuple[str, int] | None:
         """Return the file and line of the user's code; None for lines of AutoGraph that do not come from it."""
-        if _GENERATED not in filename:
+        if GENERATED not in filename:
             return filename, line
         return self._source_maps.get(filename, {}).get(line)
 
     def package_of(self, filename: str) -> str | None:
         """Return the installed package that a file belongs to; None for other files."""
-        kind = self._kind(filename)
-        return None if kind == "user" else kind
-
-    def _kind(self, filename: str) -> str | None:
-        """Return `user`, the name of an installed package, or None for files of the advisor and the standard library."""
-        try:
-            return self._kinds[filename]
-        except KeyError:
-            kind = self._kinds[filename] = self._classify(filename)
-            return kind
-
-    def _classify(self, filename: str) -> str | None:
-        if _GENERATED in filename:
-            return "user"
-        if filename.startswith("<") or filename.startswith(_OURS):
-            return None
-        path = str(Path(filename).absolute())
-        if any(path.startswith(root) for root in self._own_roots):
-            return "user"
-        for root in self._packages:
-            if path.startswith(root):
-                return path[len(root) :].split("/")[0].removesuffix(".py")
-        if any(path.startswith(root) for root in self._stdlib):
-            return None
-        return "user"
+        owner = self._owners.owner_of(filename)
+        return None if owner == USER else owner
 
     def _in_frame(self, frame: FrameType, method: str, library: str | None) -> Place | None:
         code, lasti = frame.f_code, frame.f_lasti
@@ -159,7 +124,7 @@ class SiteFinder:
         )  # with the file name: identical code objects of two files compare equal
         place = self._places.get(key)
         if place is None:
-            if _GENERATED in code.co_filename:
+            if GENERATED in code.co_filename:
                 place = self._original_place(code.co_filename, frame.f_lineno, method)
                 if place is None:
                     return None
@@ -289,7 +254,3 @@ def _called_name(call: ast.Call) -> str:
     if isinstance(function, ast.Attribute):
         return function.attr
     return function.id if isinstance(function, ast.Name) else ""
-
-
-def _with_slash(path: str) -> str:
-    return str(Path(path).absolute()) + "/"

@@ -5,8 +5,9 @@ Out: the best `Capture`; then a `StopScript` at the next boundary.
 
 States: idle -> trial -> pause -> unprofiled -> open -> closed. The trial is a short profile that starts after two steps, so that
 there is a measurement even if the script ends soon. During the pause, the buffers that filled up while the trial was written
-drain. Trial and pause are skipped if the user sets the warm-up. In state `unprofiled`, steps are timed without the profiler; in
-state `open`, with it. State `open` is skipped if there is no time for it: the trial's profile is the one of the run then.
+drain, and the Python functions of pipelines are sampled. Trial and pause are skipped if the user sets the warm-up. In state
+`unprofiled`, steps are timed without the profiler; in state `open`, with it. State `open` is skipped if there is no time for it:
+the trial's profile is the one of the run then.
 """
 
 from __future__ import annotations
@@ -146,6 +147,7 @@ class Monitor(RunWindow):
             except Exception as error:  # an error of the monitor must not stop the script
                 self._is_off = True
                 self._cancel_later()
+                self._pause_samples.end()
                 self._warn(f"The measurement was stopped by an internal error ({type(error).__name__}: {error}).")
             now = time.time_ns()
         consumer.begin(now)
@@ -183,6 +185,8 @@ class Monitor(RunWindow):
                 self._measurement and self._loop is None and self._is_closed(consumer, self._measurement, now)
             ):
                 return self._after_close(consumer, now)
+        if self._state == "pause":
+            self._pause_samples.begin()
         if self._state not in ("unprofiled", "open"):
             self._report("warming up", consumer.count, self._limits.warmup or WARMUP_STEPS.value)
         self._next_check_ns = time.time_ns() + CHECK_NS.value
@@ -225,6 +229,7 @@ class Monitor(RunWindow):
             return
         if takes_the_lead(consumer, leader) and not is_foreign_thread():
             self._close("script ended")
+            self._pause_samples.forget()
             self._state = "idle"
             self.leader = consumer
 
@@ -252,7 +257,7 @@ class Monitor(RunWindow):
                 if consumer.open_since_ns and how == "finished":
                     consumer.end(time.time_ns())
             if self._state == "unprofiled" and self.capture is not None and self._measurement is not None:
-                self.capture = self._measurement.add_unprofiled_to(self.capture)
+                self.capture = self._pause_samples.added_to(self._measurement.add_unprofiled_to(self.capture))
             self._cancel_later()
             with contextlib.suppress(Exception):
                 self._close({"failed": "script failed", "interrupted": "interrupted"}.get(how, "script ended"))
@@ -275,6 +280,7 @@ class Monitor(RunWindow):
             and not self.script_end.count
         ):
             self._cancel_later()
+            self._pause_samples.forget()
             self._state = "idle"  # a training loop follows a loop that does not train
             self.leader = consumer
         elif self._is_to_end and self.later is not None:

@@ -1,6 +1,6 @@
 """Samples which lines of Python functions the threads of tf.data execute, without tracing.
 
-In: the threads of the process during the profiled stretch.  Out: `PythonSamples`.
+In: the threads of the process while it runs.  Out: `PythonSamples`.
 
 A thread wakes up at random instants and looks at the stacks of the others. A stack counts if it passes through TensorFlow's
 `script_ops.py`, which calls all Python functions of pipelines; the sample belongs to the innermost line in a file of the user.
@@ -17,6 +17,7 @@ import builtins
 import dis
 import itertools
 import linecache
+import math
 import random
 import sys
 import threading
@@ -76,20 +77,30 @@ class PythonSampler:
         self._finder, self._entry = finder, entry
         self._counts: Counter[_Key] = Counter()
         self._spots: dict[tuple[CodeType, int], _Spot] = {}
-        self._ticks = 0
+        self._ticks = self._samples = 0
         self.cpu_ns = 0
         """CPU time that the looks have taken."""
-        self._start_ns = 0
+        self.has_reached_limit = False
+        """Whether it has stopped by itself."""
+        self._limit_s = math.inf
+        self._start_ns = self._end_ns = 0
         self._stop = threading.Event()
         self._switch_s: float | None = None
         self._thread = threading.Thread(target=self._run, name="advisor-python-sampler", daemon=True)
 
-    def start(self, may_switch_faster: bool) -> None:
+    @property
+    def samples(self) -> int:
+        """Number of stacks inside Python functions that were seen so far."""
+        return self._samples
+
+    def start(self, may_switch_faster: bool, limit_s: float = math.inf) -> None:
         """Start sampling.
 
         Args:
             may_switch_faster: Shorten the switch interval, unless the program set one itself.
+            limit_s: The sampler stops by itself after so many seconds.
         """
+        self._limit_s = limit_s
         if may_switch_faster and sys.getswitchinterval() == _DEFAULT_SWITCH_S:
             sys.setswitchinterval(SAMPLE_SWITCH_S.value)
             self._switch_s = sys.getswitchinterval()
@@ -99,11 +110,15 @@ class PythonSampler:
     def stop(self) -> PythonSamples:
         """Stop sampling and return what was seen."""
         self._stop.set()
+        self._end()
+        self._thread.join(1.0)
+        return PythonSamples(self._end_ns - self._start_ns, self._ticks, self._lines())
+
+    def _end(self) -> None:
+        """Note the end and restore the switch interval. The sampling thread and the one that stops it may do so at once."""
+        self._end_ns = self._end_ns or time.monotonic_ns()
         if self._switch_s is not None and sys.getswitchinterval() == self._switch_s:
             sys.setswitchinterval(_DEFAULT_SWITCH_S)
-        duration_ns = time.monotonic_ns() - self._start_ns
-        self._thread.join(1.0)
-        return PythonSamples(duration_ns, self._ticks, self._lines())
 
     def _run(self) -> None:
         pause_s = SAMPLE_PAUSE_S.value
@@ -114,6 +129,10 @@ class PythonSampler:
             self.cpu_ns += cost_ns
             cost_s = cost_ns / 1e9
             pause_s = min(SAMPLE_MAX_PAUSE_S.value, max(SAMPLE_PAUSE_S.value, cost_s / SAMPLE_CPU_SHARE.value))
+            if time.monotonic_ns() - self._start_ns >= self._limit_s * 1e9:
+                self.has_reached_limit = True
+                self._end()
+                return
 
     def _look(self) -> None:
         self._ticks += 1
@@ -144,6 +163,7 @@ class PythonSampler:
         via = 0 if named is outer else outer.f_lineno or 0
         callee = spot.callee if spot.is_working else ""
         self._counts[outer.f_code, named.f_code, spot.line, via, is_native, library, callee] += 1
+        self._samples += 1
 
     def _library(self, top: FrameType, inner: FrameType, spot: _Spot) -> str:
         """Return the package whose code runs; empty: the user's own, `builtins`, or none that is known."""

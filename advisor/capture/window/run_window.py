@@ -17,9 +17,10 @@ from advisor.capture.window.later_windows import LaterWindows
 from advisor.capture.window.long_calls import LongCalls
 from advisor.capture.window.loop_window import LoopWindow
 from advisor.capture.window.measurement import Capture, Measurement
+from advisor.capture.window.pause_samples import PauseSamples
 from advisor.capture.window.profiler import Profiler, move_profile
 from advisor.capture.window.python_sampler import PythonSampler
-from advisor.capture.window.schedule import Limits, has_drained
+from advisor.capture.window.schedule import SHORTEST, Limits, has_drained
 from advisor.capture.window.time_left import TimeLeft, time_left
 from advisor.host.calibration.window import COUNTED_START_S, ENOUGH_STEPS, MIN_STEPS
 
@@ -53,7 +54,8 @@ class RunWindow:
         self._long_calls = LongCalls()
         self._out, self._limits, self._consumers = out, limits, consumers
         self._is_profiling = is_profiling
-        self._report, self._on_measured, self._sampler = report, on_measured, sampler
+        self._report, self._on_measured = report, on_measured
+        self._pause_samples = PauseSamples(sampler)
         self._state = "idle"
         self._measurement: Measurement | None = None
         self._loop: LoopWindow | None = None
@@ -70,10 +72,13 @@ class RunWindow:
         self._folders = 0
 
     def _open(self, consumer: ConsumerSteps, state: str) -> None:
+        self._pause_samples.end()
         self._folders += 1
         folder = self._out / f".capture-{self._folders}"
         profiler = self.profiler if self._is_profiling else None
-        self._measurement = Measurement(folder, consumer, self._consumers, profiler, self._sampler())
+        self._measurement = Measurement(
+            folder, consumer, self._consumers, profiler, self._pause_samples.sampler_of_window()
+        )
         if state != "unprofiled":
             self._measurement.start_profiler()
         self._check_at_step = self._measurement.first_step + self._limits.steps_to_check()
@@ -82,6 +87,7 @@ class RunWindow:
     def _close(self, reason: str) -> None:
         """Close the current window, if there is one, and keep its capture if it is the best so far."""
         measurement, self._measurement = self._measurement, None
+        self._pause_samples.end()
         if measurement is None:
             return
         self._check_at_step = math.inf
@@ -95,6 +101,7 @@ class RunWindow:
             "script ended" if reason == "trial" else reason,
             lambda steps: None if reason == "trial" else self._report("saving", steps, None),
         )
+        capture = self._pause_samples.added_to(capture)
         self._closed_ns = time.time_ns()
         self._writing_s = (self._closed_ns - began_ns) / 1e9
         self._pause = (self.leader.count if self.leader is not None else 0, self._closed_ns)
@@ -120,7 +127,7 @@ class RunWindow:
         trial = self.capture
         if trial is None or not trial.has_steps_of(measurement.consumer):
             return False
-        self.capture = measurement.add_unprofiled_to(trial, "seconds")
+        self.capture = self._pause_samples.added_to(measurement.add_unprofiled_to(trial, "seconds"))
         measurement.abandon()
         self._measurement, self._state, self._closed_ns = None, "closed", time.time_ns()
         self._on_measured()
@@ -151,7 +158,10 @@ class RunWindow:
 
     def _has_drained(self, consumer: ConsumerSteps, now: int) -> bool:
         paused_steps, paused_s = consumer.count - self._pause[0], (now - self._pause[1]) / 1e9
-        return has_drained(paused_steps, paused_s, self._time_left(consumer, now), self._writing_s)
+        left = self._time_left(consumer, now)
+        if left.has_step_before(*SHORTEST) and self._pause_samples.is_waiting:
+            return False
+        return has_drained(paused_steps, paused_s, left, self._writing_s)
 
     def _time_left(self, consumer: ConsumerSteps, now: int) -> TimeLeft:
         """The time until the window has to be closed. There is no limit if the user has set others."""

@@ -41,7 +41,7 @@ from advisor.host.calibration.window import (
 from advisor.model.intervals import mean_of
 
 _PLENTY = TimeLeft()
-_SHORTEST = UNPROFILED_MIN_STEPS.value, SHORT_PROFILED_STEPS.value
+SHORTEST = UNPROFILED_MIN_STEPS.value, SHORT_PROFILED_STEPS.value
 """Steps of both stretches of a window for which there is hardly any time."""
 
 
@@ -78,13 +78,13 @@ class Limits:
             return steps >= self.warmup
         if (
             elapsed_s < LOOK_FACTOR.value * first_s + PAUSE_SECONDS.value
-            and left.has_step_before(*_SHORTEST)
+            and left.has_step_before(*SHORTEST)
             and first_s
         ):
             return False
         if steps >= WARMUP_STEPS.value:
             return elapsed_s >= SETTLE_S.value
-        is_enough = elapsed_s >= SLOW_WARMUP_S.value or not left.has_step_before(*_SHORTEST)
+        is_enough = elapsed_s >= SLOW_WARMUP_S.value or not left.has_step_before(*SHORTEST)
         return steps >= SLOW_WARMUP_STEPS.value and is_enough
 
     def is_too_early(self, count: int, elapsed_s: float) -> bool:
@@ -202,7 +202,7 @@ def has_drained(steps: int, elapsed_s: float, left: TimeLeft = _PLENTY, writing_
     """
     if steps >= PAUSE_STEPS.value:
         return elapsed_s >= PAUSE_SECONDS.value
-    if not left.has_step_before(*_SHORTEST):
+    if not left.has_step_before(*SHORTEST):
         return elapsed_s >= PAUSE_SECONDS.value or writing_s <= SHORT_PAUSE_SHARE.value * left.step_s
     return steps >= SLOW_PAUSE_STEPS.value and elapsed_s >= SLOW_PAUSE_SECONDS.value
 

@@ -1,9 +1,10 @@
-"""Copies the observed state changes of the analysed run to the profile of an edited pipeline.
+"""Copies what the analysed run saw to the profile of an edited pipeline.
 
 In: the analysis of the whole script, the run folder of an edited pipeline.  Out: the same folder, with its recording completed.
 
 While the script is held at its first element, nothing changes its variables, tables and files, so that recording contains no
-observations; those of the first run apply to the edited pipeline too.
+observations; those of the first run apply to the edited pipeline too. So does what is known of elements that an edit keeps as
+they are, although the calls that told it may be gone.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from advisor.model.codec import decode, encode
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Recording
 from advisor.model.run_folder import RECORDING_NAME, write_whole
+from advisor.predict import makes_full_windows
 
 
 def with_state_of(first: Analysis, folder: Path) -> Path:
@@ -38,6 +40,7 @@ def with_state_of(first: Analysis, folder: Path) -> Path:
             state=first.recording.state,
             generators=first.recording.generators,
             python_calls=first.recording.python_calls,
+            full_windows=tuple(call.id for call in first.calls if makes_full_windows(first, call)),
             calls=(*recording.calls, *later),
         )
         write_whole(file, encode(completed))

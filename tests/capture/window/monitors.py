@@ -10,6 +10,7 @@ import pytest
 from advisor.capture.instrument.consumers import Consumers
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.process_memory import ProcessMemory
+from advisor.capture.window.python_sampler import PythonSampler
 from advisor.capture.window.schedule import Limits
 
 
@@ -52,6 +53,7 @@ def quiet_monitor(
     is_to_end: bool = False,
     is_profiling: bool = True,
     warn: Callable[[str], None] = pytest.fail,
+    sampler: Callable[[], PythonSampler | None] = lambda: None,
 ) -> Monitor:
     """Make a monitor; a script that does not stop fails the test."""
     return Monitor(
@@ -64,4 +66,5 @@ def quiet_monitor(
         warn=warn,
         on_measured=lambda: None,
         on_stuck=pytest.fail,
+        sampler=sampler,
     )

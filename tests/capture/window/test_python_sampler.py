@@ -84,6 +84,7 @@ def test_python_code_is_not_compiled_code() -> None:
     assert line.library == ""
 
 
+@pytest.mark.timed
 def test_a_short_stretch_of_python_is_not_blamed_on_the_call_that_releases_the_lock() -> None:
     # the loop takes less than the default switch interval, so a sampler that waits as long sees only the sort
     loop = (hot_line(short_python_then_sort) - 1, hot_line(short_python_then_sort))
@@ -134,3 +135,20 @@ def test_a_program_without_python_functions_is_not_sampled() -> None:
     python = Call("c2", "map", None, function=FunctionFacts("f", site, True, python_functions=(site,)))
     assert sampler_for([plain], SiteFinder()) is None
     assert sampler_for([plain, python], SiteFinder()) is not None
+
+
+@pytest.mark.timed
+def test_it_stops_by_itself_after_its_limit():
+    before = sys.getswitchinterval()
+    sampler = PythonSampler(SiteFinder(), "calls_functions.py")
+    sampler.start(may_switch_faster=True, limit_s=0.3)
+    assert sys.getswitchinterval() < before
+    assert not sampler.has_reached_limit
+    call_for(0.6, compute)
+    assert sampler.has_reached_limit
+    assert sys.getswitchinterval() == before
+    seen = sampler.samples
+    call_for(0.2, compute)
+    samples = sampler.stop()
+    assert sum(line.samples for line in samples.lines) == sampler.samples == seen > 3
+    assert 0.3e9 <= samples.duration_ns < 0.6e9

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from advisor.model.calls import Call, Site
+import pytest
+
+from advisor.model.calls import Call, FunctionFacts, Site
 from advisor.model.codec import decode, encode
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.state import ObservedState, StateChange
-from advisor.predict import cache_obstacles
+from advisor.predict import cache_obstacles, vectorizing_fix
 from advisor.prove.session.carried_state import with_state_of
 from advisor.testing import map_, pipeline, source
 
@@ -60,3 +62,28 @@ def test_nothing_is_carried_over_where_the_runs_number_their_calls_differently(t
     other = (call(1, "from_generator", 8), TRAINING[1], TRAINING[2])
     recording = carried(tmp_path, TRAINING, other)
     assert recording.state is None and recording.calls == other
+
+
+ROWS = "TensorSpec(shape=(None, 8), dtype=tf.float32, name=None)"
+ITSELF = FunctionFacts("lambda", None, False, ops={"BatchDatasetV2": 1})
+MEAN = FunctionFacts("center", None, False, ops={"Mean": 1, "Sub": 1}, stateful_ops=())
+
+
+@pytest.mark.parametrize("drops", [True, False])
+def test_windows_that_an_edit_cut_out_of_a_tensor_still_have_equal_lengths(tmp_path: Path, drops: bool) -> None:
+    """The spec says None before and after; only the calls of the unedited pipeline tell that all have 20 rows."""
+    slices = replace(call(3, "flat_map", 3, "c2"), function=ITSELF, element_spec=ROWS)
+    mapped = replace(call(4, "map", 4, "c3"), function=MEAN, element_spec=ROWS)
+    first = (
+        call(1, "from_tensor_slices", 1),
+        replace(call(2, "window", 2, "c1"), arguments={"size": 20, "shift": 1, "drop_remainder": drops}),
+        slices,
+        Call("in", "batch", None, nested_in="c3", arguments={"batch_size": 20}),
+        mapped,
+        call(5, "batch", 5, "c4"),
+    )
+    edited = (first[0], call(900, "batch", 1, "c1"), replace(slices, inputs=("c900",)), *first[4:])
+    recording = carried(tmp_path, first, edited)
+    now = of(recording)
+    fix = vectorizing_fix(now, recording.calls[3], recording.calls[4])
+    assert (fix is not None) is drops
