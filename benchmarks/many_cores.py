@@ -1,6 +1,6 @@
 """Repeats the accuracy of bottlenecks, the predictions and `advisor fix` on 2, 4, 8 ... cores of one machine, in one command.
 
-    python benchmarks/many_cores.py --results DIR [--cores 2 4 8 16] [--minutes 9] [--only KIND ...] [--write-docs]
+    python benchmarks/many_cores.py --results DIR [--cores 2 4 8 16] [--minutes 9] [--only KIND ...] [--stored] [--write-docs]
 
 In: the scripts of `benchmarks/bottlenecks` and `examples/`.  Out: a table with one row per number of cores.
 
@@ -66,6 +66,9 @@ def main() -> int:
     parser.add_argument(
         "--part", nargs=2, metavar=("KIND", "NAME"), help="run one part here and print its result as JSON"
     )
+    parser.add_argument(
+        "--stored", action="store_true", help="run nothing: the table of what is stored in DIR, of any machine"
+    )
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
     if options.part:
@@ -76,10 +79,12 @@ def main() -> int:
         return 0
     usable = sorted(os.sched_getaffinity(0))
     counts = options.cores or [count for count in (2, 4, 8, 16, 32, 64) if count < len(usable)] + [len(usable)]
-    if max(counts) > len(usable):
+    if options.stored:
+        counts = sorted(int(folder.name.partition("-")[0]) for folder in options.results.glob("*-cores"))
+    elif max(counts) > len(usable):
         parser.error(f"--cores: {max(counts)} cores were asked for, {len(usable)} are usable.")
     parts = [part for count in counts for part in parts_on(count) if part.kind in options.only]
-    missing = run_missing(parts, options.results, usable, options.minutes)
+    missing = 0 if options.stored else run_missing(parts, options.results, usable, options.minutes)
     lines = [machine_sentence(options.results), "", *table(counts, parts, options.results)]
     print("\n".join(["", *lines, *([f"{missing} of {len(parts)} parts have not run yet."] if missing else [])]))
     if options.write_docs:

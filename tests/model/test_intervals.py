@@ -133,12 +133,13 @@ class _Side:
 @pytest.mark.parametrize("speedup", [1.0, 2.0])
 @pytest.mark.parametrize("spread", [0.02, 0.05, 0.07, 0.1, 0.15])
 @pytest.mark.parametrize("is_heavy", [False, True])
-def test_ratio_of_pipelines_measured_until_it_is_known(speedup, spread, is_heavy, monkeypatch):
+@pytest.mark.parametrize("clear_s", [0.0, 1e9])
+def test_ratio_of_pipelines_measured_until_it_is_known(speedup, spread, is_heavy, clear_s, monkeypatch):
     """After each pair the measurement may stop because it likes what it sees: `Plan`."""
     monkeypatch.setattr(ab_benchmark, "_without_collector", nullcontext)  # collects garbage, which takes its time
     draw = np.random.default_rng(5)
     noise = iter(np.exp(spread * (draw.standard_t(3, 60_000) if is_heavy else draw.normal(0, 1, 60_000))))
-    plan = Plan(budget_s=1e9, longest_s=1e9)
+    plan = Plan(budget_s=1e9, longest_s=1e9, clear_s=clear_s)
 
     def measured() -> Measurement:
         return measure(_Side(1.0, noise), _Side(speedup, noise), plan)

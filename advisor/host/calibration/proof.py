@@ -50,6 +50,14 @@ AB_HALF_WIDTH = Constant(0.05, "share")
 """Enough once the interval reaches no further than this share from the median ..."""
 GAIN_SHARE = Constant(0.25, "share", "2.0 is known well enough as 1.8 to 2.2.")
 """... or no further than this share of the gain (or loss) itself."""
+CLEAR_S = Constant(
+    15.0, "s", "Chosen: turns of whole epochs take up to 3 s, and six pairs of them half a minute. Not measured."
+)
+"""After so long, it is also enough ..."""
+CLEAR_SHARE = Constant(
+    0.5, "share", "Whether to keep a change that gains 2.2 does not depend on whether it may be 1.6."
+)
+"""... that at least this share of the gain (or loss) is certain."""
 TURN_S = Constant(0.6, "s")
 """Length of a turn."""
 AB_WARMUP_S = Constant(

@@ -30,6 +30,8 @@ from advisor.host.calibration.proof import (
     AB_BUDGET_S,
     AB_HALF_WIDTH,
     AB_WARMUP_S,
+    CLEAR_S,
+    CLEAR_SHARE,
     DRAIN_RATE_RATIO,
     DRAIN_S,
     DRAIN_SLICE_S,
@@ -62,6 +64,10 @@ class Plan:
     """The measurement stops once the interval extends no further from the median than this share of it ..."""
     gain_share: float = GAIN_SHARE.value
     """... or no further than this share of the gain (or loss) itself: for a speedup of 2.0, 1.8 to 2.2 is precise enough."""
+    clear_s: float = CLEAR_S.value
+    """After this time, the measurement also stops ..."""
+    clear_share: float = CLEAR_SHARE.value
+    """... once the whole interval lies beyond this share of the gain or loss: for a speedup of 2.0, above 1.5."""
     turn_s: float = TURN_S.value
     """Minimum length of a turn."""
     warmup_s: float = AB_WARMUP_S.value
@@ -326,7 +332,7 @@ def measure(
             on_turn(len(pairs), plan.max_turns)
             if len(pairs) >= plan.min_turns:
                 speedup = median_interval([new.rate / old.rate for old, new in pairs], SEQUENTIAL_CONFIDENCE)
-                if speedup is not None and _is_known(speedup, plan):
+                if speedup is not None and _is_known(speedup, plan, time.monotonic() - start):
                     break
     if not pairs:
         raise CannotMeasure("there was no time left for a turn")
@@ -341,10 +347,14 @@ def measure(
     )
 
 
-def _is_known(speedup: Interval, plan: Plan) -> bool:
+def _is_known(speedup: Interval, plan: Plan, spent_s: float) -> bool:
     """Whether the stopping rule holds."""
     reach = max(speedup.high - speedup.value, speedup.value - speedup.low)
-    return reach <= max(plan.half_width * speedup.value, plan.gain_share * abs(speedup.value - 1))
+    if reach <= max(plan.half_width * speedup.value, plan.gain_share * abs(speedup.value - 1)):
+        return True
+    # of a loss, the reciprocals: 0.5 is as far from 1 as 2.0
+    gain, certain = (speedup.value, speedup.low) if speedup.value > 1 else (1 / speedup.value, 1 / speedup.high)
+    return spent_s >= plan.clear_s and certain - 1 >= plan.clear_share * (gain - 1)
 
 
 @contextlib.contextmanager
