@@ -48,7 +48,8 @@ from advisor.prove.texts.change_verdict import DataFacts, judge_data, verdict_of
 from advisor.prove.texts.compare_texts import CONTROL_SEED, TextComparer, TextComparison
 from advisor.prove.texts.held_text import HeldText
 from advisor.prove.texts.training_loops import later_datasets, loop_difference
-from advisor.prove.trial.ab_benchmark import Plan, measure
+from advisor.prove.trial.ab_benchmark import measure
+from advisor.prove.trial.ab_side import Plan
 from advisor.prove.trial.trial_result import BROKEN
 from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.prove_request import ProveRequest

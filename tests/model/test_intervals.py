@@ -14,7 +14,8 @@ from advisor.capture.window.schedule import Limits
 from advisor.host.calibration.window import UNPROFILED_MAX_SECONDS, UNPROFILED_SECONDS
 from advisor.model.intervals import interval_rank, mean_of, median_interval, median_of_steps, ratio_of, t_quantile
 from advisor.prove.trial import ab_benchmark
-from advisor.prove.trial.ab_benchmark import Measurement, Plan, Turn, measure
+from advisor.prove.trial.ab_benchmark import Measurement, measure
+from advisor.prove.trial.ab_side import Plan, Turn
 
 WANTED = 0.93
 RUNS = 400

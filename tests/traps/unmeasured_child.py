@@ -17,7 +17,8 @@ def _bootstrap() -> None:
     import advisor
     from advisor.model.outcome import Interval
     from advisor.prove.trial import trial_runner
-    from advisor.prove.trial.ab_benchmark import Measurement, Plan
+    from advisor.prove.trial.ab_benchmark import Measurement
+    from advisor.prove.trial.ab_side import Plan
 
     def says_faster(*args: object, **kwargs: object) -> Measurement:
         return Measurement("faster", Interval(2.0, 1.9, 2.1), rate_before=1e-3, rate_after=2e-3, turns=6)

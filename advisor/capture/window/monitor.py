@@ -175,9 +175,9 @@ class Monitor(RunWindow):
                 self._open(consumer, "trial")
             case "trial" if self._measurement and now - self._measurement.start_ns >= TRIAL_SECONDS.value * 1e9:
                 self._close("trial")
-                if is_settled and self._has_drained(consumer, time.time_ns()):
+                if is_settled and self._is_pause_over(consumer, time.time_ns()):
                     self._open(consumer, "unprofiled")
-            case "pause" if is_settled and self._has_drained(consumer, now):
+            case "pause" if is_settled and self._is_pause_over(consumer, now):
                 self._open(consumer, "unprofiled")
             case "unprofiled" if self._measurement and self._profile_if_timed(consumer, self._measurement, now):
                 return self._after_close(consumer, now)

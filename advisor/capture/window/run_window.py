@@ -156,7 +156,8 @@ class RunWindow:
         began_ns = [call.start_ns for call in self._long_calls.now() if call.consumer is self.leader]
         return self._age_s(min(began_ns, default=self._made_ns), time.time_ns())
 
-    def _has_drained(self, consumer: ConsumerSteps, now: int) -> bool:
+    def _is_pause_over(self, consumer: ConsumerSteps, now: int) -> bool:
+        """Whether buffers are as usual again, and Python functions were seen often enough."""
         paused_steps, paused_s = consumer.count - self._pause[0], (now - self._pause[1]) / 1e9
         left = self._time_left(consumer, now)
         if left.has_step_before(*SHORTEST) and self._pause_samples.is_waiting:

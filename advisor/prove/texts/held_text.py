@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from advisor.prove.session.proof_session import ProofSession
-from advisor.prove.trial.ab_benchmark import Turn
+from advisor.prove.trial.ab_side import Turn
 from advisor.prove.trial.elements.compared_streams import Passes
 from advisor.prove.trial.elements.stream_files import read_elements, read_stream
 from advisor.prove.trial.elements.streams import Stream

@@ -17,7 +17,7 @@ from advisor.host.calibration.proof import PROMPT_TRIAL_S
 from advisor.model.edits import Edit
 from advisor.model.errors import AdvisorError
 from advisor.model.finding import Safety
-from advisor.prove.trial.ab_benchmark import CannotMeasure
+from advisor.prove.trial.ab_side import CannotMeasure
 from advisor.prove.trial.trial_result import Trial
 from advisor.prove.trial.trial_runner import TrialRunner
 from advisor.replay.rebuild import Rebuilt

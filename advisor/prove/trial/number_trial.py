@@ -16,7 +16,8 @@ from typing import Any
 
 from advisor.host.calibration.proof import MATERIAL_BYTES, MATERIAL_SHARE, NUMBERS_TURNS
 from advisor.model.edits import Edit
-from advisor.prove.trial.ab_benchmark import CannotMeasure, Plan, Side, measure
+from advisor.prove.trial.ab_benchmark import measure
+from advisor.prove.trial.ab_side import CannotMeasure, Plan, Side
 from advisor.prove.trial.messages import NumbersCompared
 from advisor.prove.trial.peak_memory import PeakMemory
 

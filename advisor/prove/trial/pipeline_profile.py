@@ -26,7 +26,7 @@ from advisor.model.codec import encode
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.run_folder import write_whole
 from advisor.model.window_readings import Usage
-from advisor.prove.trial.ab_benchmark import CannotMeasure
+from advisor.prove.trial.ab_side import CannotMeasure
 from advisor.replay.edited_calls import edited_calls
 from advisor.replay.replay import Replay
 

@@ -13,7 +13,7 @@ from advisor.capture.instrument.recorder import Recorder
 from advisor.model.calls import Call
 from advisor.model.edits import Edit, SetArgument
 from advisor.model.errors import AdvisorError
-from advisor.prove.trial.ab_benchmark import Plan, Side
+from advisor.prove.trial.ab_side import Plan, Side
 from advisor.prove.trial.elements.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.elements.element_digests import Bounds, arrays_of
 from advisor.prove.trial.elements.equivalence import is_batched, is_seeded

@@ -28,7 +28,8 @@ from advisor.model.calls import Site
 from advisor.model.edits import BuildOnce, Edit, MoveAfter, Remove
 from advisor.model.finding import Safety
 from advisor.model.units import format_bytes, format_share
-from advisor.prove.trial.ab_benchmark import CannotMeasure, Measurement, Plan, Side, measure
+from advisor.prove.trial.ab_benchmark import Measurement, measure
+from advisor.prove.trial.ab_side import CannotMeasure, Plan, Side
 from advisor.prove.trial.cache_room import adds_cache, bytes_held, caches_filled, is_in_memory, too_big
 from advisor.prove.trial.elements.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.elements.element_digests import Bounds

@@ -9,7 +9,8 @@ import pytest
 
 from advisor.model.outcome import Interval
 from advisor.prove.trial import ab_benchmark
-from advisor.prove.trial.ab_benchmark import Plan, Side, Turn, measure
+from advisor.prove.trial.ab_benchmark import measure
+from advisor.prove.trial.ab_side import Plan, Side, Turn
 from advisor.prove.trial.trial_result import judge
 
 ENDING_S = 0.1

@@ -11,8 +11,8 @@ from advisor.host.calibration.constant import Constant
 from advisor.model.calls import Site
 from advisor.model.edits import BuildOnce, InsertAfter, Remove, SetArgument
 from advisor.model.finding import Safety
-from advisor.prove.trial import ab_benchmark, trial_runner
-from advisor.prove.trial.ab_benchmark import CannotMeasure, Plan, Side
+from advisor.prove.trial import ab_side, trial_runner
+from advisor.prove.trial.ab_side import CannotMeasure, Plan, Side
 from advisor.prove.trial.cache_room import caches_filled
 from advisor.prove.trial.trial_runner import TrialRunner
 
@@ -72,7 +72,7 @@ def test_a_cache_that_nobody_could_size_stops_before_memory_runs_out(recorded, t
     """4 of 5 bytes that are free at the beginning may be taken, no more."""
 
     free = iter([10 << 30, *range(9 << 30, 0, -(1 << 30))])
-    monkeypatch.setattr(ab_benchmark, "memory_bytes", lambda: (16 << 30, next(free)))
+    monkeypatch.setattr(ab_side, "memory_bytes", lambda: (16 << 30, next(free)))
     endless = tf.data.Dataset.range(10_000).filter(lambda x: x >= 0).cache()
     _, work = recorded.replaying(endless)
     side = Side("with the fix", endless, caches_filled(work), Plan())
@@ -97,13 +97,13 @@ def test_a_cache_of_the_script_that_would_not_fit_is_not_filled(recorded, tf, tm
 def test_where_memory_runs_out_the_first_epoch_begins_anew(recorded, tf, monkeypatch):
 
     free = chain([10 << 30], cycle([1 << 30, 9 << 30]))
-    monkeypatch.setattr(ab_benchmark, "memory_bytes", lambda: (16 << 30, next(free)))
-    monkeypatch.setattr(ab_benchmark, "LOOK_S", Constant(0.0, "s"))
+    monkeypatch.setattr(ab_side, "memory_bytes", lambda: (16 << 30, next(free)))
+    monkeypatch.setattr(ab_side, "LOOK_S", Constant(0.0, "s"))
     dataset = tf.data.Dataset.range(10_000).cache()
     side = Side("as it is", dataset, [], Plan(warmup_s=0.1, turn_s=0.1), is_fill_needed=False, fits=False)
     side.prepare()
     assert side._iterator is None or side._epoch_count < int(dataset.cardinality()) / 10
-    monkeypatch.setattr(ab_benchmark, "memory_bytes", lambda: (16 << 30, 1 << 30))
+    monkeypatch.setattr(ab_side, "memory_bytes", lambda: (16 << 30, 1 << 30))
     with pytest.raises(CannotMeasure, match="takes more memory than there is"):
         side.turn()
 

@@ -8,7 +8,7 @@ from multiprocessing import get_context
 import pytest
 
 from advisor.model.edits import InsertAfter
-from advisor.prove.trial.ab_benchmark import CannotMeasure
+from advisor.prove.trial.ab_side import CannotMeasure
 from advisor.prove.trial.number_trial import compare_numbers
 
 TUNED, FIXED = (InsertAfter("batch", "prefetch", (("", 48),)),), (InsertAfter("batch", "prefetch", (("", 1),)),)

@@ -23,7 +23,7 @@ from advisor.model.edits import Edit
 from advisor.model.errors import AdvisorError
 from advisor.model.offload_result import ServiceMeasurement
 from advisor.model.units import NS_PER_S
-from advisor.prove.trial.ab_benchmark import CannotMeasure
+from advisor.prove.trial.ab_side import CannotMeasure
 from advisor.prove.trial.messages import (
     Begin,
     Calls,
