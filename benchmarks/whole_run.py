@@ -5,8 +5,8 @@
 In: nothing.  Out: one line per script and number of epochs, then the errors of the predictions.
 
 Each script is analysed with its number of epochs, and the best plan of the report (without one, its first change) is written into
-a copy, without being tried first. Then the two run in turn. They print the time of all epochs, from the first element to the last step, without imports and
-without the first call of the training step. The error is `measured / predicted - 1`.
+a copy, without being tried first. Then the two run in turn. They print the time of all epochs, from the first element to the last
+step, without imports and without the first call of the training step. The error is `measured / predicted - 1`.
 """
 
 from __future__ import annotations

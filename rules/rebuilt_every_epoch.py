@@ -114,9 +114,11 @@ class RebuiltEveryEpoch(Rule):
         kept = added.prediction if added is not None else lost
         gains = (1.0, 1.0, 1.0) if kept is None else (kept.value, kept.low, kept.high)
         made = (again.made_ns, *again.made_range_ns)
+        # A pause lasts at most as long as the epoch before it, so that of a shorter epoch is probably shorter.
+        pauses_ns = (pause_ns / gains[0], pause_ns, 0.0)
         value, low, high = (
-            max(1.0, (made_ns + epoch_ns + pause_ns) / (epoch_ns / gain + pause_ns))
-            for made_ns, gain in zip(made, gains, strict=True)
+            max(1.0, (made_ns + epoch_ns + pause_ns) / (epoch_ns / gain + later_ns))
+            for made_ns, gain, later_ns in zip(made, gains, pauses_ns, strict=True)
         )
         caches = " and ".join(place(call) for call in unread)
         empty = (
@@ -190,7 +192,7 @@ class RebuiltEveryEpoch(Rule):
 
 
 def _mean_pause_ns(pipeline: Pipeline) -> float:
-    """Time between two epochs in which the script waits for TensorFlow to destroy an iterator; it remains (`epoch-pauses`)."""
+    """Time between two epochs in which the script waits for TensorFlow to destroy an iterator (`epoch-pauses`)."""
     pauses = [pause_ns for _, pause_ns in pipeline.consumer.releases[1:]] if pipeline.consumer is not None else []
     return fmean(pauses) if pauses else 0.0
 
