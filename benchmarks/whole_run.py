@@ -38,7 +38,7 @@ import tensorflow as tf
 EPOCHS = int(sys.argv[1])
 numbers = np.random.default_rng(1)
 noise = [numbers.integers(0, 255, [128, 128, 3], np.uint8) for _ in range(32)]
-images = tf.data.Dataset.from_tensor_slices([tf.io.encode_png(pixels).numpy() for pixels in noise] * 50)
+images = tf.data.Dataset.from_tensor_slices([tf.io.encode_png(pixels).numpy() for pixels in noise] * 200)
 def decode(image):
     return tf.image.resize(tf.io.decode_png(image, channels=3), [96, 96]) / 255.0
 weights = tf.Variable(tf.random.normal([256, 256]))
