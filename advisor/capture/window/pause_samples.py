@@ -28,10 +28,13 @@ class PauseSamples:
         self._make = make
         self._sampler: PythonSampler | None = None
         self._taken: PythonSamples | None = None
+        self._has_begun = False
+        """Whether it was decided in this pause what to do; the decision looks at all recorded calls, so it is made once."""
 
     def begin(self) -> None:
-        """Start sampling, unless that has been done."""
-        if self._sampler is None and self._taken is None:
+        """Start sampling, unless that has been done. Called at many steps of a pause."""
+        if not self._has_begun and self._taken is None:
+            self._has_begun = True
             self._sampler = self._make()
             if self._sampler is not None:
                 self._sampler.start(may_switch_faster=True, limit_s=PAUSE_SAMPLING_S.value)
@@ -43,6 +46,7 @@ class PauseSamples:
 
     def end(self) -> None:
         """Stop sampling, and discard the samples if they are too few."""
+        self._has_begun = False
         sampler, self._sampler = self._sampler, None
         if sampler is not None:
             samples = sampler.stop()

@@ -86,6 +86,17 @@ def test_without_python_functions_the_pause_is_as_short_as_ever(tmp_path, monkey
     assert run.warmup_s < 2.5
 
 
+def test_a_pause_looks_only_once_for_python_functions():
+    made = []
+    samples = PauseSamples(lambda: made.append(1))
+    for _ in range(3):
+        samples.begin()
+    assert made == [1] and not samples.is_waiting
+    samples.end()
+    samples.begin()
+    assert made == [1, 1], "the next pause looks again"
+
+
 def test_the_pause_lasts_until_there_are_enough_samples_and_the_profile_has_no_sampler(tmp_path, monkeypatch):
     run = Run(tmp_path, monkeypatch, PAUSE_SAMPLES.value / 1.8)
     capture = run.train().capture
