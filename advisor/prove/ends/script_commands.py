@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from advisor.prove.budget import in_budget_format
@@ -42,13 +42,17 @@ class ScriptCommands:
         """Whether the training is run."""
         return not self.mode
 
-    def again(self, budget_s: float | None = None) -> str:
-        """Return the same command, with another budget if one is given."""
-        return self._fix(write=self.is_to_be_written, mode=self.mode, only=self.only, budget_s=budget_s)
+    def again(self) -> str:
+        """Return the same command."""
+        return self._fix(write=self.is_to_be_written, mode=self.mode, only=self.only)
 
     def longer(self, missing_s: float = 0.0) -> str:
         """Return the same command with a budget that is twice as long, or as much longer as is missing if that is more."""
-        return self.again(max(2 * self.budget_s, self.budget_s + missing_s))
+        return self.with_more_time(missing_s).again()
+
+    def with_more_time(self, missing_s: float = 0.0) -> ScriptCommands:
+        """Return the commands with a budget that is twice as long, or as much longer as is missing if that is more."""
+        return replace(self, budget_s=max(2 * self.budget_s, self.budget_s + missing_s), is_budget_given=True)
 
     def write(self) -> str:
         """Return the command that proves the same changes and writes them; after `--pipeline-only`, it runs the training, too."""
@@ -103,12 +107,10 @@ class ScriptCommands:
         mode: Sequence[str] = (),
         allow: Sequence[str] = (),
         only: Sequence[str] = (),
-        budget_s: float | None = None,
     ) -> str:
         words = ["--write"] if write else []
         words += mode
-        seconds = self.budget_s if budget_s is None and self.is_budget_given else budget_s
-        words += ["--budget", in_budget_format(seconds)] if seconds is not None else []
+        words += ["--budget", in_budget_format(self.budget_s)] if self.is_budget_given else []
         words += self._window_and_levels(allow)
         words += [word for folder in self.rules for word in ("--rules", str(folder))]
         words += [word for rule in only for word in ("--only", rule)]

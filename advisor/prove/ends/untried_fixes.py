@@ -32,10 +32,13 @@ def untried_fixes(
     """
     reasons: dict[tuple[str, str, Site | None], UntriedFix] = {}
     measured = {attempt.finding.identity for attempt in loop.attempts if attempt.trial.verdict != REFUSED}
+    enough = commands.with_more_time(loop.missing_s) if loop.why is Why.NO_TIME else commands
+    """With a budget in which nothing could be tried, no other change can be, either."""
 
     def add(finding: Finding, why: Why, sentence: str, options: Sequence[str] = ()) -> None:
         if finding.identity not in measured:
-            command = command_for(why, finding.rule, options, commands, loop.missing_s)
+            is_timed = why in _OUT_OF_TIME
+            command = command_for(why, finding.rule, options, commands if is_timed else enough, loop.missing_s)
             untried = UntriedFix(finding.rule, finding.title, finding.site, why, sentence, command, tuple(options))
             reasons.setdefault(finding.identity, untried)
 

@@ -209,6 +209,18 @@ def test_all_that_was_not_tried_is_listed_with_reason_and_command() -> None:
     assert "d" not in [entry.rule for entry in untried_fixes(report, plan.left_out, measured, SCRIPT)]
 
 
+def test_where_the_budget_was_too_short_for_any_change_every_command_has_a_longer_one() -> None:
+    permission, later = finding("a", Safety.REORDERED), finding("b")
+    report = replace(run_rules(MADE, [], Settings()), findings=(permission, later))
+    plan = make_plan(report.findings, CALLS)
+    short = replace(SCRIPT, budget_s=120.0, is_budget_given=True)
+    for why, budgets in ((Why.NO_TIME, [240, 240]), (Why.TRIALS_OUT_OF_TIME, [120, 240])):
+        loop = LoopResult(why=why, untried=(later,), stopped_because="No time.")
+        entries = untried_fixes(report, plan.left_out, loop, short)
+        assert [entry.why for entry in entries] == [Why.NEEDS_PERMISSION, why]
+        assert [parsed(entry.command or "").params["budget"] for entry in entries] == budgets
+
+
 def test_a_script_that_ends_too_soon_is_to_run_longer() -> None:
     report = replace(run_rules(MADE, [], Settings()), findings=(short := finding("a"),))
     trial = Trial(REFUSED, note="The script ended before its steps could be timed.", is_replayable=False)
