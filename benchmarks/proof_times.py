@@ -6,7 +6,7 @@ In: the scripts of `examples/` that `predictions.py` measures.  Out: for each, t
 analysis, to the first change that is proved, to the last result of the whole script and to the end of the command; the phases of
 the report; median and worst. `--results` keeps what was measured, as JSON lines, so that an interrupted run goes on.
 
-A time is that of a line on stderr. The data of a script is made beforehand by an analysis that is not counted.
+A time is that of a line on stderr. The data of a script is made beforehand by an analysis that is not counted and keeps its files.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def measure(name: str) -> Proof:
     with tempfile.TemporaryDirectory(prefix="proof-times-") as folder, limited(limit_mib):
         report = Path(folder) / "report.json"
         command = [sys.executable, "-m", "advisor"]
-        prepared = [*command, "analyze", "--quiet", "--steps", "20", "--out", f"{folder}/run", *target]
+        prepared = [*command, "analyze", "--quiet", "--in-place", "--steps", "20", "--out", f"{folder}/run", *target]
         subprocess.run(prepared, capture_output=True, timeout=LIMIT_S, check=False)
         began = time.monotonic()
         with report.open("wb") as out:
