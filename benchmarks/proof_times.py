@@ -6,7 +6,7 @@ In: the scripts of `examples/` that `predictions.py` measures.  Out: for each, t
 analysis, to the first change that is proved, to the last result of the whole script and to the end of the command; the phases of
 the report; median and worst. `--results` keeps what was measured, as JSON lines, so that an interrupted run goes on.
 
-A time is that of a line on stderr. An analysis that is not counted, and that keeps its files, makes the data of a script beforehand.
+A time is that of a line on stderr. An analysis that is not counted makes the data of a script beforehand and keeps its files.
 """
 
 from __future__ import annotations
