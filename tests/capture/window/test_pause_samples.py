@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from advisor.capture.instrument.consumers import Consumers
+from advisor.capture.stop_script import StopScript
 from advisor.capture.window.pause_samples import PauseSamples
 from advisor.capture.window.run_window import RunWindow
 from advisor.host.calibration.window import PAUSE_SAMPLES, PAUSE_SAMPLING_S
 from advisor.model.recording import PythonSamples
-from advisor.capture.stop_script import StopScript
 from tests.capture.window.monitors import Sessions, quiet_monitor
 
 STEP_S = 0.02
