@@ -34,7 +34,7 @@ from advisor.model.edits import (
 from advisor.model.finding import Evidence, Finding, Fix, Prediction, Rejected, Safety
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
 from advisor.model.profile_statistics import DeviceFacts, KernelRow, OpRow
-from advisor.model.recording import Consumer, Host, ProductTimes, SampledLine
+from advisor.model.recording import Consumer, Host, ProductTimes
 from advisor.model.window_readings import Usage
 from advisor.predict import (
     HIGH_WAITING,
@@ -290,7 +290,6 @@ __all__ = [
     "Remove",
     "Rule",
     "Safety",
-    "SampledLine",
     "SetArgument",
     "SetFunction",
     "SetOption",

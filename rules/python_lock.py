@@ -14,7 +14,6 @@ from advisor.rule import (
     Note,
     Prediction,
     Rule,
-    SampledLine,
     batch_after,
     catalog,
     copies_of,
@@ -28,6 +27,9 @@ from advisor.testing import AUTOTUNE, batch, fires, map_, pipeline, prefetch, si
 
 NUMPY_OP = "PyFunc"
 """The op of `tf.numpy_function`. That of `tf.py_function` passes tensors, which are slow to take apart."""
+CODE_FOR_BATCHES = """\
+def of_rows(*columns):  # for tf.numpy_function in a map behind the batch; function: the one that is called now
+    return np.stack([function(*row) for row in zip(*columns)])"""
 
 
 @dataclass(frozen=True)
@@ -41,10 +43,11 @@ class PythonLock(Rule):
     ## What the fix does
     This is advice only. The options that usually help most come first: rewrite the function with TensorFlow ops; if it
     returns the same result in every epoch, compute it once in advance and store the result; call it on whole batches,
-    so that NumPy processes many elements at a time; distribute it over several processes. Where the sampled lines of a
-    function of `tf.numpy_function` take much less than its calls, the report shows how to call it for the rows of a
-    whole batch: the same results, with the cost of one call instead of one per element. On a batch of 64 rows of 512
-    numbers, the pipeline alone became 5.9 times as fast (5.6 to 8.2, on 2 cores) with a function of 7 us per row.
+    so that NumPy processes many elements at a time; distribute it over several processes. Where the calls of a
+    `tf.numpy_function` are short, the report shows how to call the function for the rows of a whole batch, which has
+    the cost of one call instead of one per element. With rows of 512 numbers in batches of 64, and a function of 7 us
+    per row, the pipeline alone became 5.9 times as fast (5.6 to 8.2, on 2 cores). The results are the same if the
+    function returns one array of fixed shape, and depends on nothing but its arguments or on the order of its calls.
 
     ## When not to
     When the Python code spends its time sleeping, waiting for the network, or in libraries that release the lock.
@@ -57,10 +60,9 @@ class PythonLock(Rule):
 
     min_python_share: float = 0.5
     """Share of the transformation's own time inside Python. Below a half, other work in it costs more."""
-    min_outside_share: float = 0.4
-    """Share of the time in Python that is not spent in lines of the function. From then on, a call per batch is worth writing."""
-    min_looks: int = 100
-    """Looks at the threads. With fewer, it is too uncertain how much of the time they were inside the function."""
+    max_call_ns: int = 150_000
+    """Longest mean call of a `tf.numpy_function` for which a call per batch is shown. A function that did nothing took 27 us on
+    two cores, in addition to the call of the map around it."""
 
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """Yield a finding for each transformation that mostly runs Python while the lock is contended."""
@@ -83,11 +85,12 @@ class PythonLock(Rule):
                 f"{format_share(computing)} of the window, on one core at a time. Removing the Python code saves at "
                 "most this time."
             )
-            outside_ns = self._outside(analysis, iterator) if batch_after(pipeline, iterator) is not None else None
-            if outside_ns is not None:
+            call_ns = time_per_call(iterator) if batch_after(pipeline, iterator) is not None else None
+            is_short = call_ns is not None and call_ns <= self.max_call_ns
+            if call_ns is not None and is_short:
                 because += (
-                    f" Of each call, about {format_ns(outside_ns)} are spent outside of the function: TensorFlow converts "
-                    "arguments and results, and waits for the lock. A call for a whole batch takes that time only once."
+                    f" A call takes only {format_ns(call_ns)}, and every call has to convert arguments and results and to take "
+                    "the lock: one call for a whole batch does that once."
                 )
             left = {it.id: 1 - share for it in copies_of(pipeline, iterator)}
             limit = predict_speedup(analysis, pipeline, left, left)
@@ -103,39 +106,17 @@ class PythonLock(Rule):
                     Evidence("blame_share", waited, "share"),
                     Evidence("python_time", python, "ns"),
                     Evidence("python_share", computing, "share"),
-                    *((Evidence("time_outside_the_function", outside_ns, "ns"),) if outside_ns is not None else ()),
+                    *((Evidence("time_per_call", call_ns, "ns"),) if call_ns is not None else ()),
                 ),
-                code=code_for_batches(analysis, iterator) if outside_ns is not None else "",
+                code=CODE_FOR_BATCHES if is_short else "",
             )
 
-    def _outside(self, analysis: Analysis, iterator: Iterator) -> float | None:
-        """Time of a call of `tf.numpy_function` before and after its function, in nanoseconds; None if it is small or unknown."""
-        calls = sum(op.count for op in iterator.ops if op.op == NUMPY_OP)
-        spent_ns = sum(op.total_ns for op in iterator.ops if op.op == NUMPY_OP)
-        samples = analysis.recording.python_samples if analysis.recording is not None else None
-        seen = sum(line.samples for line in sampled_lines(analysis, iterator))
-        if samples is None or samples.ticks < self.min_looks or not calls or not seen or spent_ns < iterator.python_ns:
-            return None
-        inside_ns = (seen + 1.96 * seen**0.5) * samples.duration_ns / samples.ticks  # the upper end of what is likely
-        outside_ns = spent_ns - inside_ns
-        return outside_ns / calls if outside_ns >= self.min_outside_share * spent_ns else None
 
-
-def sampled_lines(analysis: Analysis, iterator: Iterator) -> tuple[SampledLine, ...]:
-    """The lines in which the Python functions of an iterator were seen."""
-    samples = analysis.recording.python_samples if analysis.recording is not None else None
-    called = {site for call in iterator.calls if call.function is not None for site in call.function.python_functions}
-    return () if samples is None else tuple(line for line in samples.lines if line.function in called)
-
-
-def code_for_batches(analysis: Analysis, iterator: Iterator) -> str:
-    """A function of batches that calls the user's function for each row, to start from."""
-    own = next((line.at.function for line in sampled_lines(analysis, iterator) if not line.at.via), "")
-    name = own if own.isidentifier() else "function"
-    return (
-        f"def {name}_of_rows(*columns):  # for tf.numpy_function in a map behind the batch\n"
-        f"    return np.stack([{name}(*row) for row in zip(*columns)])"
-    )
+def time_per_call(iterator: Iterator) -> float | None:
+    """Mean time of a call of `tf.numpy_function`, in nanoseconds; None if there is none, or another kind of Python code."""
+    ops = [op for op in iterator.ops if op.op == NUMPY_OP]
+    count, spent_ns = sum(op.count for op in ops), sum(op.total_ns for op in ops)
+    return spent_ns / count if count and spent_ns >= iterator.python_ns else None
 
 
 def python_time(iterator: Iterator) -> int:

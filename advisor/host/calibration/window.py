@@ -275,7 +275,9 @@ SAMPLE_SWITCH_S = Constant(
 PAUSE_SAMPLES = Constant(150, "samples", "A line with a tenth of them has 10 % plus or minus 5 %.")
 """Samples of Python functions for which the pause before the window is extended."""
 PAUSE_SAMPLING_S = Constant(
-    3.0, "s", "A function that causes the wait runs most of the time: 3 s give at least 150 samples of it."
+    3.0,
+    "s",
+    "A function that causes the wait runs most of the time: 3 s give 150 samples of it, or none if calls are short.",
 )
 """The longest pause for that."""
 
