@@ -32,8 +32,8 @@ def untried_fixes(
     """
     reasons: dict[tuple[str, str, Site | None], UntriedFix] = {}
     measured = {attempt.finding.identity for attempt in loop.attempts if attempt.trial.verdict != REFUSED}
+    # With a budget in which nothing could be tried, no other change can be, either.
     enough = commands.with_more_time(loop.missing_s) if loop.why is Why.NO_TIME else commands
-    """With a budget in which nothing could be tried, no other change can be, either."""
 
     def add(finding: Finding, why: Why, sentence: str, options: Sequence[str] = ()) -> None:
         if finding.identity not in measured:
