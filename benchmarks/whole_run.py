@@ -12,6 +12,7 @@ step, without imports and without the first call of the training step. The error
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import statistics
 import subprocess
@@ -168,9 +169,8 @@ def judge(name: str, text: str, epochs: int, turns: int, folder: Path) -> Row:
     findings = [report.findings[place] for place in plan.findings] if plan is not None else []
     gain = plan.over_run if plan is not None else None
     if plan is None:  # a change without an effect on single calls (a dataset made once) is in no plan
-        findings = [finding for finding in report.findings if finding.fix is not None and finding.over_run is not None][
-            :1
-        ]
+        written = (finding for finding in report.findings if finding.fix is not None and finding.over_run is not None)
+        findings = list(itertools.islice(written, 1))
         gain = findings[0].over_run if findings else None
     if not findings:
         over = outlook.horizon if outlook is not None else None
