@@ -1,13 +1,14 @@
 """Known effects: how often `advisor prove` finds a script that is 1.1, 1.3 or 2 times as fast, and with how many pairs.
 
-    python benchmarks/known_effects.py [--effect 1.3] [--pairs-of 30] [--results FILE] [--write-docs]
+    python benchmarks/known_effects.py [--effect 1.3] [--pairs-of 30] [--at-a-time 2] [--results FILE] [--write-docs]
 
 In: nothing.  Out: one line per proof, then a table.
 
 The pipeline of a short script waits for a known time per element, and its training for a known time per step. Nothing overlaps
 them, so a step takes the sum of both. The changed script waits less. Each proof is one `advisor prove --with` in a process of its
 own; it has found the effect if its verdict is `equal and faster`. `--results` keeps what was measured, as JSON lines, so that an
-interrupted run goes on; `--pairs-of` is the number of proofs of each effect.
+interrupted run goes on; `--pairs-of` is the number of proofs of each effect. With `--at-a-time 2`, two proofs disturb each other:
+the script hardly uses the cores, but each start imports TensorFlow.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +66,8 @@ class Proof(msgspec.Struct, frozen=True):
     """Why the test stopped; empty without an interval."""
     runs: int
     seconds: float
+    at_a_time: int = 1
+    """Proofs that ran at the same time, this one included."""
 
     @property
     def is_found(self) -> bool:
@@ -83,19 +87,21 @@ def main() -> None:
     parser.add_argument("--pairs-of", type=int, default=PROOFS, metavar="N", help="proofs of each effect")
     parser.add_argument("--results", type=Path, metavar="FILE", help="JSON lines of the proofs so far")
     parser.add_argument("--budget", default="10min", metavar="T", help="of each proof")
+    parser.add_argument("--at-a-time", type=int, default=1, metavar="N", help="proofs that run at the same time")
     parser.add_argument("--note", default="", metavar="TEXT", help="what else the machine did, for the table")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
     done: list[Proof] = []
     if options.results and options.results.exists():
         done = [msgspec.json.decode(line, type=Proof) for line in options.results.read_bytes().splitlines()]
-    for effect in wanted(options.effect or EFFECTS, options.pairs_of, done):
-        done.append(prove(effect, options.budget))
-        print(done[-1], flush=True)
+    effects = wanted(options.effect or EFFECTS, options.pairs_of, done)
+    for proof in proofs(effects, options.budget, options.at_a_time):
+        done.append(proof)
+        print(proof, flush=True)
         if options.results:
             note_run(options.results)
             with options.results.open("ab") as lines:
-                lines.write(msgspec.json.encode(done[-1]) + b"\n")
+                lines.write(msgspec.json.encode(proof) + b"\n")
     section = [f"{machine_sentence(options.results)} {options.note}".strip(), "", *table(done)]
     print("\n".join(["", *section]))
     if options.write_docs:
@@ -113,8 +119,18 @@ def text_of(effect: float) -> str:
     return SCRIPT.format(wait_s=(STEP_S + WAIT_S) / effect - STEP_S, step_s=STEP_S)
 
 
-def prove(effect: float, budget: str) -> Proof:
-    """Let `advisor prove` judge the faster script."""
+def proofs(effects: Sequence[float], budget: str, at_a_time: int) -> Iterator[Proof]:
+    """Yield the proofs as they end; the first that fails ends all."""
+    pool = ThreadPoolExecutor(at_a_time)
+    try:
+        for proof in as_completed([pool.submit(prove, effect, budget, at_a_time) for effect in effects]):
+            yield proof.result()
+    finally:
+        pool.shutdown(cancel_futures=True)
+
+
+def prove(effect: float, budget: str, at_a_time: int) -> Proof:
+    """Let `advisor prove` judge the faster script, while others may be judged, too."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="known-effects-") as place:
         folder = Path(place)
@@ -126,7 +142,8 @@ def prove(effect: float, budget: str) -> Proof:
         )
     if done.returncode:
         raise SystemExit(f"{effect}x: {done.stderr or done.stdout}")
-    return proof_of(effect, json.loads(done.stdout), time.monotonic() - began)
+    proof = proof_of(effect, json.loads(done.stdout), time.monotonic() - began)
+    return msgspec.structs.replace(proof, at_a_time=at_a_time)
 
 
 def proof_of(effect: float, result: dict[str, Any], seconds: float) -> Proof:
@@ -170,6 +187,9 @@ def table(done: Sequence[Proof]) -> list[str]:
             f"{statistics.median(proof.seconds for proof in proofs):.0f}",
         )
         lines.append(f"| {' | '.join(cells)} |")
+    beside = Counter(proof.at_a_time for proof in done if proof.at_a_time > 1)
+    for at_a_time, count in sorted(beside.items()):
+        lines += ["", f"{count} of these {len(done)} proofs ran {at_a_time} at a time, so that they disturbed each other."]
     return lines
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 
+import msgspec
 import pytest
 
 from tests.benchmarks.test_tables import BENCHMARKS, line_of
@@ -90,6 +91,14 @@ def test_an_effect_is_found_or_not(benchmark):
         "| 1.1x | 1 of 2 | 1 `same` | 1 of 2 | 1.060x | 1 with 3, 1 with 8 | 5.5 |"
     )
     assert line_of(lines, "| 2x").startswith("| 2x | 2 of 2 | - | 1 of 2 |")
+
+
+def test_the_table_says_how_many_proofs_ran_at_a_time(benchmark):
+    known_effects = benchmark("known_effects")
+    alone = judged(known_effects, 1.1)
+    beside = msgspec.structs.replace(alone, at_a_time=2)
+    assert "1 of these 2 proofs ran 2 at a time" in known_effects.table([alone, beside])[-1]
+    assert "at a time" not in known_effects.table([alone])[-1]
 
 
 def test_a_verdict_without_runs_counts_as_not_found(benchmark):
