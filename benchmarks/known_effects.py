@@ -189,7 +189,10 @@ def table(done: Sequence[Proof]) -> list[str]:
         lines.append(f"| {' | '.join(cells)} |")
     beside = Counter(proof.at_a_time for proof in done if proof.at_a_time > 1)
     for at_a_time, count in sorted(beside.items()):
-        lines += ["", f"{count} of these {len(done)} proofs ran {at_a_time} at a time, so that they disturbed each other."]
+        lines += [
+            "",
+            f"{count} of these {len(done)} proofs ran {at_a_time} at a time, so that they disturbed each other.",
+        ]
     return lines
 
 
