@@ -65,7 +65,7 @@ class FixPhases:
         self._proposed: list[Finding] = []
         self._whole: EndToEnd | None = None
         """What the whole script has shown until now."""
-        self._budget = Budget(request.budget_s, time.monotonic(), trials_s=request.trials_s)
+        self._budget = Budget(request.budget_s, time.monotonic(), trials_s=request.trials_s, usual_s=request.usual_s)
         self._began_ns = file_time_ns()
         self._runs = self._runs_of_session = 0
         self._notes: list[str] = []

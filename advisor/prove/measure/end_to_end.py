@@ -27,7 +27,7 @@ from advisor.model.outcome import Interval
 from advisor.model.paired_test import OUT_OF_TIME, PairedTest
 from advisor.model.recording import Recording
 from advisor.model.run_folder import RECORDING_NAME
-from advisor.model.sequential_test import MAX_PAIRS, decide, last_look, pairs_at_next_look
+from advisor.model.sequential_test import MAX_PAIRS, decide, is_look, last_look, pairs_at_next_look
 from advisor.model.termination import is_interrupt
 from advisor.model.units import format_range
 from advisor.prove.measure.run_steps import RunSteps, as_much_as, steps_of
@@ -141,6 +141,7 @@ def measure_end_to_end(
     early: Mapping[str, EarlyRun] | None = None,
     is_gain_only: bool = False,
     most_pairs: int = MAX_PAIRS,
+    usual_end: float | None = None,
 ) -> EndToEnd:
     """Run both sides alternately and compare their step times, until the answer is clear.
 
@@ -158,6 +159,8 @@ def measure_end_to_end(
             as many elements (or batches, if that is all that is known) as a step of the unchanged script takes.
         is_gain_only: As for `decide`.
         most_pairs: As for `decide`.
+        usual_end: A time of `time.monotonic`: once the test has looked and not decided, it only goes on if the next look is
+            expected before it. None: it goes on until the deadline.
         early: `before`, `after` -> the run of that side which was made immediately before and is the one of the first turn.
 
     Raises:
@@ -175,6 +178,8 @@ def measure_end_to_end(
         spent = time.monotonic() - began
         if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
             return out_of_time(seen, turn, slowdown, most_pairs)
+        if usual_end is not None and is_look(turn) and began + spent / turn * pairs_at_next_look(turn) > usual_end:
+            return out_of_time(seen, turn, slowdown, most_pairs, "the usual time was used up")
         for name in ("before", "after") if (turn % 2 == 0) != is_after_first else ("after", "before"):
             if turn == 0 and name in early:
                 seen[name].append(early[name].steps)
@@ -274,7 +279,11 @@ def _ratios(seen: Mapping[str, Sequence[RunSteps]], slowdown: float) -> list[flo
 
 
 def out_of_time(
-    seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float = 1.0, most_pairs: int = MAX_PAIRS
+    seen: Mapping[str, Sequence[RunSteps]],
+    done: int,
+    slowdown: float = 1.0,
+    most_pairs: int = MAX_PAIRS,
+    why: str = "the budget was used up",
 ) -> EndToEnd:
     """Return the result of the finished pairs when the time is used up.
 
@@ -283,8 +292,9 @@ def out_of_time(
         done: The number of finished pairs.
         slowdown: The limit of `measure_end_to_end`; 1.0: there is none.
         most_pairs: The number of pairs at which the test would have ended.
+        why: Which time was used up, as a clause.
     """
-    result = _undecided(seen, done, slowdown, "the budget was used up", most_pairs)
+    result = _undecided(seen, done, slowdown, why, most_pairs)
     ended_because = "" if result.speedup is None else OUT_OF_TIME
     note = f"{result.note} Allow more time."
     return replace(result, note=note, is_out_of_time=True, ended_because=ended_because)
