@@ -24,7 +24,7 @@ from advisor.model.outcome import Report
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.model.untried import Why
 from advisor.prove.budget import Budget
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.script_windows import ScriptWindow
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.phase_times import PhaseTimes

@@ -21,7 +21,8 @@ from advisor.model.finding import Finding
 from advisor.model.pipeline import Analysis
 from advisor.model.sequential_test import MIN_PAIRS
 from advisor.model.units import NS_PER_S, format_epochs, format_ns
-from advisor.prove.measure.end_to_end import EarlyRun, EndToEnd, RunsInterrupted, measure_end_to_end
+from advisor.prove.measure.end_to_end import measure_end_to_end
+from advisor.prove.measure.end_to_end_result import EarlyRun, EndToEnd, RunsInterrupted
 from advisor.prove.measure.epoch_window import EpochWindow
 from advisor.prove.measure.live_pairs import measure_live_pairs
 from advisor.prove.measure.script_windows import ScriptWindow, ScriptWindows

@@ -16,7 +16,8 @@ from advisor.model.paired_test import PairedTest
 from advisor.model.recording import Recording
 from advisor.prove.measure import end_to_end
 from advisor.prove.measure.compare_runs import compare_reports
-from advisor.prove.measure.end_to_end import EarlyRun, EndToEnd, measure_end_to_end
+from advisor.prove.measure.end_to_end import measure_end_to_end
+from advisor.prove.measure.end_to_end_result import EarlyRun, EndToEnd
 from advisor.prove.measure.run_steps import RunSteps, steps_of
 from advisor.prove.measure.source_overlays import overlays
 from advisor.prove.search.loop_result import Attempt

@@ -12,7 +12,7 @@ from advisor.model.errors import ScriptFailed
 from advisor.model.finding import Finding
 from advisor.model.outcome import Interval
 from advisor.model.untried import Why
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.epoch_window import EpochWindow
 from advisor.prove.measure.script_windows import ScriptWindow, ScriptWindows
 from advisor.prove.outcomes import is_proved, sentence_of
