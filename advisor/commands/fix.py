@@ -70,7 +70,7 @@ _OWN_OPTIONS = ("--write", "--undo", "--only", "--pipeline-only", "--budget")
     callback=read_duration,
     show_default=DEFAULT_BUDGET,
     metavar="T",
-    help="Time limit for the whole command.",
+    help="Time limit for the whole command. If it is not given, a result that is not clear after 5min is left undecided.",
 )
 @click.option("--pipeline-only", is_flag=True, help="Prove on the input pipeline alone, without running the training.")
 @as_if_options
@@ -87,7 +87,7 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     SCRIPT is a script or `-m MODULE`; the arguments after it are passed to it. No file is changed without --write.
     """
     from advisor.commands.runs import say_pruned
-    from advisor.host.calibration.proof import DEFAULT_BUDGET_S, TRIALS_S
+    from advisor.host.calibration.proof import DEFAULT_BUDGET_S, TRIALS_S, USUAL_S
     from advisor.prove.budget import check_budget
     from advisor.workflows.analyze import load
     from advisor.workflows.fix_request import FixRequest, announcement, check_writable
@@ -107,10 +107,21 @@ def command(target: str, args: tuple[str, ...], json_path: str | None, html_path
     check_rule_names("--only", only, [loaded.id for loaded in rules])
     if only:  # another rule may propose the same change, and the report would attribute it to that rule
         rules = [loaded for loaded in rules if loaded.id in only]
-    budget_s, trials_s = (DEFAULT_BUDGET_S.value, TRIALS_S.value) if budget is None else (budget, None)
+    if budget is None:
+        budget_s, trials_s, usual_s = DEFAULT_BUDGET_S.value, TRIALS_S.value, USUAL_S.value
+    else:
+        budget_s, trials_s, usual_s = budget, None, None
     ctrl_c = CtrlC()
     fix_request = FixRequest(
-        request, budget_s, trials_s, only, pipeline_only, is_to_be_written=write, as_if=as_if, on_concluding=ctrl_c.hold
+        request,
+        budget_s,
+        trials_s,
+        usual_s,
+        only,
+        pipeline_only,
+        is_to_be_written=write,
+        as_if=as_if,
+        on_concluding=ctrl_c.hold,
     )
     if not quiet:
         _note_late_options(args)

@@ -90,6 +90,11 @@ def pairs_at_next_look(pairs: int) -> int:
     return next((look.pairs for look in LOOKS if look.pairs > pairs), MAX_PAIRS)
 
 
+def is_look(pairs: int) -> bool:
+    """Return whether the test looks after so many pairs."""
+    return any(look.pairs == pairs for look in LOOKS)
+
+
 def last_look(ratios: Sequence[float]) -> Interval | None:
     """Return the interval of the latest look that these pairs have reached, of which the error is spent; None before the first.
 
@@ -130,6 +135,7 @@ __all__ = [
     "Look",
     "decide",
     "interval_at",
+    "is_look",
     "last_look",
     "pairs_at_next_look",
 ]

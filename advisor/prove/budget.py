@@ -42,6 +42,8 @@ class Budget:
     clock: Clock = time.monotonic
     trials_s: float | None = None
     """Longest time of trials on the pipeline alone if the whole script is measured afterwards; None: what the budget leaves."""
+    usual_s: float | None = None
+    """Seconds after which the runs of the whole script only go on until they may decide; None: they go on until the end."""
 
     @property
     def analysis_end(self) -> float:
@@ -52,6 +54,11 @@ class Budget:
     def end(self) -> float:
         """Deadline of everything, on `clock`."""
         return self.began + self.seconds - min(LONGEST_END_S.value, END_SHARE.value * self.seconds)
+
+    @property
+    def usual_end(self) -> float:
+        """The time, on `clock`, after which only the fewest runs of the whole script that may decide are made."""
+        return self.end if self.usual_s is None else min(self.end, self.began + self.usual_s)
 
     @property
     def spent_s(self) -> float:

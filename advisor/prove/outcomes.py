@@ -19,7 +19,7 @@ from advisor.prove.ends.early_ends import next_step
 from advisor.prove.ends.end_reasons import End
 from advisor.prove.ends.script_commands import ScriptCommands
 from advisor.prove.ends.untried_fixes import untried_fixes
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.run_steps import median_of
 from advisor.prove.search.gains import gains_of
 from advisor.prove.search.loop_result import Attempt, LoopResult

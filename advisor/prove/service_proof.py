@@ -10,7 +10,7 @@ from advisor.model.offload_result import ServedMeasurement, ServiceProof
 from advisor.model.proof_result import NOT_MEASURED, UNDECIDED
 from advisor.model.units import format_many, format_ns, format_range, format_ratio, format_share
 from advisor.offload.dispatcher import PROTOCOL, listed
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.outcomes import sides_of, training_verdict
 from advisor.prove.trial.trial_result import BROKEN, FASTER, SAME, SLOWER
 

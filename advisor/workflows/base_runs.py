@@ -18,7 +18,8 @@ from advisor.model.paired_test import PairedTest
 from advisor.model.sequential_test import LOOKS, interval_at
 from advisor.model.settings import Settings
 from advisor.model.text import message_of
-from advisor.prove.measure.end_to_end import EndToEnd, measure_end_to_end
+from advisor.prove.measure.end_to_end import measure_end_to_end
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.run_steps import LoopSteps, RunSteps, median_of
 from advisor.prove.measure.source_overlays import overlays
 from advisor.workflows.analyze import Request

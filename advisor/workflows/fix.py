@@ -140,7 +140,10 @@ class _ScriptFixing(FixPhases):
             Path("unused"), script.path, script.module, script.args,
             self._settings.steps, self._settings.warmup, self._settings.seconds, in_place=script.in_place,
         )  # fmt: skip
-        whole = WholeScript(capture_request, report.analysis, proposals, startup_s, self._budget.end, self._on_progress)
+        whole = WholeScript(
+            capture_request, report.analysis, proposals, startup_s, self._budget.end, self._on_progress,
+            usual_end=self._budget.usual_end,
+        )  # fmt: skip
         if not all(finding.is_of_step for finding in candidates):
             least_s = startup_s + _LEAST_TRIALS * LEAST_TRIAL_S.value if self._request.trials_s is not None else None
             pipeline_end = self._budget.pipeline_end(whole.seconds_to_reserve(candidates, least_s), startup_s)

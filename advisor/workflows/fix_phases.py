@@ -24,7 +24,7 @@ from advisor.model.outcome import Report
 from advisor.model.units import NS_PER_S, format_ns
 from advisor.model.untried import Why
 from advisor.prove.budget import Budget
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.script_windows import ScriptWindow
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.phase_times import PhaseTimes
@@ -65,7 +65,7 @@ class FixPhases:
         self._proposed: list[Finding] = []
         self._whole: EndToEnd | None = None
         """What the whole script has shown until now."""
-        self._budget = Budget(request.budget_s, time.monotonic(), trials_s=request.trials_s)
+        self._budget = Budget(request.budget_s, time.monotonic(), trials_s=request.trials_s, usual_s=request.usual_s)
         self._began_ns = file_time_ns()
         self._runs = self._runs_of_session = 0
         self._notes: list[str] = []

@@ -31,6 +31,8 @@ class FixRequest:
     """Wall time of the whole command in seconds; whatever still runs at its end is stopped (`advisor.prove.budget`)."""
     trials_s: float | None = None
     """Longest time of trials on the pipeline alone before the whole script is measured; None: what the budget leaves."""
+    usual_s: float | None = None
+    """As in `advisor.prove.budget.Budget`."""
     only: tuple[str, ...] = ()
     """Ids of the rules whose fixes are tried; empty for all."""
     is_pipeline_only: bool = False

@@ -23,7 +23,7 @@ from advisor.model.units import format_many
 from advisor.offload.dispatcher import Dispatcher, reachable
 from advisor.offload.repairs import distribute_edit, edits_before, edits_with_distribute
 from advisor.offload.sizing import speedup_at
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.search.proposals import Proposals
 from advisor.prove.search.whole_script import WholeScript
 from advisor.prove.service_proof import proof_of

@@ -107,6 +107,12 @@ def test_trials_end_early_if_no_budget_was_asked_for():
     assert Budget(300, 100.0, clock).trials_end(250.0, startup_s=5) == 250
 
 
+def test_the_usual_time_is_never_longer_than_the_budget():
+    assert Budget(600, 100.0, Clock(), usual_s=290).usual_end == 390
+    assert Budget(100, 100.0, Clock(), usual_s=290).usual_end == Budget(100, 100.0, Clock()).end
+    assert Budget(600, 100.0, Clock()).usual_end == Budget(600, 100.0, Clock()).end
+
+
 def test_the_usual_budget_holds_the_whole_proof_of_a_script_that_starts_in_five_seconds():
     """Analysis 30 s, trials, numbers, and six pairs of runs of 12 s; trials leave time for eight runs by themselves."""
     budget = Budget(DEFAULT_BUDGET_S.value, 0.0, lambda: 30.0, trials_s=TRIALS_S.value)

@@ -14,7 +14,7 @@ from advisor.model.outcome import Interval
 from advisor.model.recording import Recording, ScriptExit
 from advisor.model.settings import Settings
 from advisor.model.untried import Why
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.run_steps import RunSteps
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of, sentence_of
 from advisor.prove.search.loop_result import Attempt, LoopResult

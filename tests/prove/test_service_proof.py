@@ -6,7 +6,7 @@ import pytest
 
 from advisor.model.offload_result import ServedMeasurement, ServiceMeasurement
 from advisor.model.outcome import Interval
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.run_steps import RunSteps
 from advisor.prove.service_proof import proof_of
 

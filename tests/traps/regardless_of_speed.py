@@ -88,7 +88,7 @@ class _Seen:
 def _replace_measurements(fixing: Any) -> _Seen:
     """Let every measurement say `faster`; returns where the kept fixes are noted. Raises RuntimeError where a name is gone."""
     from advisor.model.outcome import Interval
-    from advisor.prove.measure.end_to_end import EndToEnd
+    from advisor.prove.measure.end_to_end_result import EndToEnd
     from advisor.prove.search import whole_script
     from advisor.prove.session import held_process
 

@@ -13,7 +13,7 @@ from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
 from advisor.model.settings import Settings
 from advisor.model.termination import Terminated
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.run_steps import RunSteps
 from advisor.prove.texts.compare_texts import TextComparison
 from advisor.report.change_json import change_of, document_of

@@ -183,6 +183,15 @@ DEFAULT_BUDGET_S = Constant(
     "Chosen: with 300 s, flowers_like (runs of 40 s) ended without a proof on the whole script.",
 )
 """`--budget` of `advisor fix` if it is not given."""
+USUAL_S = Constant(
+    290.0,
+    "s",
+    "Chosen: people and agents wait for five minutes at most, and the report takes some seconds. Of 29 examples, one took "
+    "longer: 361 s, of which 44 s were for the last two of eight pairs (docs/benchmarks.md).",
+    TWO_CORES,
+)
+"""If `--budget` is not given, pairs of runs that would end later than so long after the start are left out, unless they are the
+fewest that may decide."""
 TRIALS_S = Constant(
     110.0, "s", "Chosen: time for three trials of 30 to 40 s, which leaves most of the budget to the whole script."
 )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from advisor.model.outcome import Report
 from advisor.model.untried import UntriedFix, Why
 from advisor.prove.ends.script_commands import ScriptCommands
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.search.loop_result import LoopResult
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER
 

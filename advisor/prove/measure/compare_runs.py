@@ -16,7 +16,7 @@ from advisor.model.proof_result import Side
 from advisor.model.recording import steps_in_whole_epochs
 from advisor.model.run_comparison import ComparedRun, NodeChange, RunComparison
 from advisor.predict import rows_per_step
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.run_steps import RunSteps, main_series, median_of
 from advisor.prove.trial.trial_result import REFUSED, SAME, judge
 

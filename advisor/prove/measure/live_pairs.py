@@ -21,14 +21,8 @@ from advisor.host.machine import memory_bytes
 from advisor.model.errors import OutOfTime
 from advisor.model.sequential_test import MAX_PAIRS, Decision, decide
 from advisor.model.units import format_bytes
-from advisor.prove.measure.end_to_end import (
-    EarlyRun,
-    EndToEnd,
-    OnProgress,
-    judged_runs,
-    measure_end_to_end,
-    out_of_time,
-)
+from advisor.prove.measure.end_to_end import OnProgress, measure_end_to_end
+from advisor.prove.measure.end_to_end_result import EarlyRun, EndToEnd, judged_runs, out_of_time
 from advisor.prove.measure.live_process import CannotTakeTurns, FirstWindow, LiveProcess, Side
 from advisor.prove.measure.run_steps import RunSteps
 from advisor.prove.measure.turn_judgement import TimedTurn, contradiction, drift_of, joint, leaves_doubt

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from advisor.model.outcome import Gain, Report
 from advisor.predict.pipeline_alone import predict_pipeline_alone
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.search.loop_result import Attempt, LoopResult
 
 

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from advisor.model import units
 from advisor.model.finding import Finding
 from advisor.model.outcome import Interval
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 
 _WORDS = {FASTER: "faster", SAME: "no faster", SLOWER: "slower"}

@@ -12,7 +12,7 @@ from advisor.model.edits import InsertAfter, MoveAfter, SetOption
 from advisor.model.finding import Finding, Fix
 from advisor.model.termination import is_interrupt
 from advisor.model.untried import Why
-from advisor.prove.measure.end_to_end import EndToEnd, RunsInterrupted
+from advisor.prove.measure.end_to_end_result import EndToEnd, RunsInterrupted
 from advisor.prove.search.greedy_loop import judged
 from advisor.prove.search.loop_result import Attempt, LoopResult, interrupted, without_last
 from advisor.prove.search.step_trials import attempt_of

@@ -18,7 +18,7 @@ from advisor.model.edits import SetBatchSize
 from advisor.model.finding import Finding, Rejected
 from advisor.model.outcome import LossDeviation, Report
 from advisor.model.units import format_range
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.losses import loss_deviation
 from advisor.prove.search.loop_result import Attempt, LoopResult
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial

@@ -21,7 +21,8 @@ from advisor.model.finding import Finding
 from advisor.model.pipeline import Analysis
 from advisor.model.sequential_test import MIN_PAIRS
 from advisor.model.units import NS_PER_S, format_epochs, format_ns
-from advisor.prove.measure.end_to_end import EarlyRun, EndToEnd, RunsInterrupted, measure_end_to_end
+from advisor.prove.measure.end_to_end import measure_end_to_end
+from advisor.prove.measure.end_to_end_result import EarlyRun, EndToEnd, RunsInterrupted
 from advisor.prove.measure.epoch_window import EpochWindow
 from advisor.prove.measure.live_pairs import measure_live_pairs
 from advisor.prove.measure.script_windows import ScriptWindow, ScriptWindows
@@ -48,6 +49,7 @@ class WholeScript:
         deadline: float,
         on_progress: Callable[[Progress], None],
         clock: Callable[[], float] = time.monotonic,
+        usual_end: float | None = None,
     ) -> None:
         """Prepare the measurement.
 
@@ -59,8 +61,9 @@ class WholeScript:
             deadline: A time of `clock` by which all runs have ended.
             on_progress: Called with progress messages.
             clock: Source of the time in seconds.
+            usual_end: As for `measure_end_to_end`.
         """
-        self._clock = clock
+        self._clock, self._usual_end = clock, usual_end
         self.text_check: TextCheck | None = None
         """Applied before a changed text is timed; it counts its own runs."""
         self._analysis, self._proposals = analysis, proposals
@@ -128,6 +131,7 @@ class WholeScript:
                         is_per_element=is_of_step,
                         early=early,
                         is_gain_only=is_gain_only,
+                        usual_end=self._usual_end_of(base, window),
                     )
             except ScriptFailed as error:
                 self.runs += max(0, error.runs - len(early))
@@ -169,6 +173,12 @@ class WholeScript:
         except UnknownEpoch:
             return None
         return window if window.runs_s() <= self._deadline - self._clock() else None
+
+    def _usual_end_of(self, base: Sequence[Finding], window: ScriptWindow) -> float | None:
+        """When to leave a measurement undecided; early enough for that of all changes, which follows one on top of others."""
+        if self._usual_end is None:
+            return None
+        return self._usual_end - (window.runs_s() if base else 0.0)
 
     def _early_runs(self, patches: Sequence[Patch | CannotRewrite], window: ScriptWindow) -> dict[str, EarlyRun]:
         """The runs of both sides that have checked their texts and can be those of the first turn."""

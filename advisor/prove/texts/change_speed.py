@@ -15,7 +15,7 @@ from advisor.model.paired_test import PairedTest
 from advisor.model.proof_result import Side
 from advisor.model.recording import Recording
 from advisor.prove.measure.compare_runs import verdict_of
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.losses import loss_curve, loss_deviation
 from advisor.prove.measure.run_steps import RunSteps, median_of
 from advisor.prove.measure.steady_state import UnknownEpoch, steps_to_fill_caches

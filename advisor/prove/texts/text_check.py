@@ -19,7 +19,8 @@ from advisor.model.calls import Call
 from advisor.model.codec import decode_message
 from advisor.model.edits import Edit
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
-from advisor.prove.measure.end_to_end import EarlyRun, record_run_in, temporary_run
+from advisor.prove.measure.end_to_end import record_run_in, temporary_run
+from advisor.prove.measure.end_to_end_result import EarlyRun
 from advisor.prove.measure.run_steps import steps_of
 from advisor.prove.measure.script_windows import ScriptWindow
 from advisor.prove.measure.source_overlays import Overlay, overlays

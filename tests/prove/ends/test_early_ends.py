@@ -21,7 +21,7 @@ from advisor.prove.ends.early_ends import add_step, interrupted_before_trials, s
 from advisor.prove.ends.end_reasons import End, why_of
 from advisor.prove.ends.script_commands import ScriptCommands
 from advisor.prove.ends.untried_fixes import command_for, untried_fixes
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.run_steps import RunSteps
 from advisor.prove.outcomes import ProofFacts, report_of
 from advisor.prove.search.loop_result import Attempt, LoopResult

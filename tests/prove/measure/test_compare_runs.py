@@ -10,7 +10,7 @@ from advisor.engine.run import run_rules
 from advisor.model.outcome import Interval
 from advisor.model.settings import Settings
 from advisor.prove.measure.compare_runs import compare_reports
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.testing import batch, pipeline, prefetch, source
 
 

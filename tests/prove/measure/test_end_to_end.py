@@ -16,7 +16,8 @@ from advisor.model.paired_test import PairedTest
 from advisor.model.recording import Recording
 from advisor.prove.measure import end_to_end
 from advisor.prove.measure.compare_runs import compare_reports
-from advisor.prove.measure.end_to_end import EarlyRun, EndToEnd, measure_end_to_end
+from advisor.prove.measure.end_to_end import measure_end_to_end
+from advisor.prove.measure.end_to_end_result import EarlyRun, EndToEnd
 from advisor.prove.measure.run_steps import RunSteps, steps_of
 from advisor.prove.measure.source_overlays import overlays
 from advisor.prove.search.loop_result import Attempt
@@ -142,6 +143,33 @@ def test_a_run_without_timed_steps_is_too_short(monkeypatch):
     sides = (CaptureRequest(Path("unused"), Path(name)) for name in ("B", "A"))
     measurement = measure_end_to_end(*sides, lambda progress: None)
     assert measurement.is_run_too_short and measurement.verdict == REFUSED
+
+
+@pytest.mark.parametrize(
+    ("usual_end", "pairs", "verdict"),
+    [
+        (None, 6, FASTER),
+        (1120.0, 6, FASTER),  # six pairs of 20 s
+        (1119.0, 4, REFUSED),
+        (1000.0, 3, REFUSED),  # however little time there is, there is one look
+    ],
+)
+def test_what_is_not_clear_after_the_usual_time_stays_undecided(usual_end, pairs, verdict, monkeypatch):
+    """Each run takes 10 s; the clock is made up. Three and four pairs vary too much for a verdict, six do not."""
+    now, made = [1000.0], []
+
+    def timed(request, on_progress, is_with_gaps):
+        now[0] += 10.0
+        made.append(request.script.name)
+        ratio = (1.12, 1.4, 1.12, 1.4, 1.26, 1.26)[made.count("B") - 1]
+        return RunSteps((10.0 * ratio if request.script.name == "B" else 10.0) * MS, None, 50, None)
+
+    monkeypatch.setattr(end_to_end, "time_run", timed)
+    monkeypatch.setattr(end_to_end, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    sides = (CaptureRequest(Path("unused"), Path(name)) for name in ("B", "A"))
+    whole = measure_end_to_end(*sides, lambda progress: None, 1e9, usual_end=usual_end)
+    assert (len(whole.before), whole.verdict, whole.is_out_of_time) == (pairs, verdict, verdict == REFUSED)
+    assert ("the usual time was used up" in whole.note) is (verdict == REFUSED)
 
 
 @pytest.mark.parametrize(("deadline", "expected"), [(None, [None, 50, 40, 30, 20, 10]), (1045.0, [None, 35, 25, 15])])

@@ -13,7 +13,7 @@ import pytest
 from advisor.capture.request import CaptureRequest, Progress
 from advisor.model.outcome import Interval
 from advisor.prove.measure import live_pairs
-from advisor.prove.measure.end_to_end import EarlyRun, EndToEnd
+from advisor.prove.measure.end_to_end_result import EarlyRun, EndToEnd
 from advisor.prove.measure.live_pairs import measure_live_pairs
 from advisor.prove.measure.live_process import CannotTakeTurns, FirstWindow, Held
 from advisor.prove.measure.run_steps import RunSteps

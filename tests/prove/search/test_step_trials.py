@@ -14,7 +14,7 @@ from advisor.model.edits import InsertAfter, SetBatchSize, SetCompileArgument, S
 from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.outcome import Interval, Report
 from advisor.model.settings import Settings
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.losses import loss_deviation
 from advisor.prove.measure.run_steps import RunSteps, as_much_as, steps_of
 from advisor.prove.outcomes import ProofFacts, report_of

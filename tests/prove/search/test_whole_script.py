@@ -12,7 +12,7 @@ from advisor.model.errors import ScriptFailed
 from advisor.model.finding import Finding
 from advisor.model.outcome import Interval
 from advisor.model.untried import Why
-from advisor.prove.measure.end_to_end import EndToEnd
+from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.epoch_window import EpochWindow
 from advisor.prove.measure.script_windows import ScriptWindow, ScriptWindows
 from advisor.prove.outcomes import is_proved, sentence_of
@@ -80,6 +80,31 @@ def test_live_processes_are_used_if_the_request_asks_for_them(
     assert whole.measure((), (), "nothing") is not None
     assert (made, whole.runs) == ([expected], 2)
     assert ("As asked." in whole.notes) is (expected == "live")
+
+
+@pytest.mark.parametrize(("base", "expected"), [(0, 1000.0), (1, 1000.0 - 2 * 3 * 10.0)])
+def test_a_change_on_top_of_others_leaves_time_for_the_measurement_of_all(
+    base: int, expected: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+
+    def measured(*args: object, **kwargs: object) -> EndToEnd:
+        told.append(kwargs["usual_end"])
+        return EndToEnd("same")
+
+    monkeypatch.setattr(whole_script, "measure_end_to_end", measured)
+    request = CaptureRequest(Path("unused"), Path("train.py"))
+    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits: ScriptWindow(request, 10.0))
+    monkeypatch.setattr(ScriptWindows, "has_steps", True)
+    analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+    script = WholeScript(
+        request, analysis, Proposals({}, None), 10.0, 1e12, lambda progress: None, lambda: 0.0, usual_end=1000.0
+    )
+    finding = Finding("serial-map", "Parallelise", "Because.", fix=None)
+    monkeypatch.setattr(script, "_edits_of", lambda findings: ())
+    monkeypatch.setattr(script._proposals, "patch", lambda findings: Patch())
+    script.measure((finding,) * base, (finding,) * (base + 1), "Parallelise")
+    assert told == [expected]
 
 
 def test_a_run_of_the_unchanged_script_that_fails_ends_the_proof_and_keeps_what_is_known(
