@@ -41,7 +41,7 @@ numbers = np.random.default_rng(1)
 noise = [numbers.integers(0, 255, [128, 128, 3], np.uint8) for _ in range(32)]
 images = tf.data.Dataset.from_tensor_slices([tf.io.encode_png(pixels).numpy() for pixels in noise] * 200)
 def decode(image):
-    return tf.image.resize(tf.io.decode_png(image, channels=3), [96, 96]) / 255.0
+    return tf.image.resize(tf.io.decode_png(image, channels=3), [48, 48]) / 255.0
 weights = tf.Variable(tf.random.normal([256, 256]))
 @tf.function(reduce_retracing=True)
 def train_step(x):
@@ -50,7 +50,7 @@ def train_step(x):
         weights.assign(tf.linalg.matmul(weights, weights) * 1e-2 + y)
 """
 LOOP = """
-train_step(tf.zeros([32, 96, 96, 3]))
+train_step(tf.zeros([32, 48, 48, 3]))
 began = time.perf_counter()
 for epoch in range(EPOCHS):
     for x in data:
@@ -71,7 +71,7 @@ data = images.cache().map(decode).batch(32, drop_remainder=True)
 {LOOP}""",
     "repeated data": f"""{SHORT}
 data = images.map(decode).batch(32, drop_remainder=True).repeat(EPOCHS)
-train_step(tf.zeros([32, 96, 96, 3]))
+train_step(tf.zeros([32, 48, 48, 3]))
 began = time.perf_counter()
 for x in data:
     train_step(x)
@@ -84,12 +84,12 @@ data = images.map(decode).map(augment).batch(32, drop_remainder=True)
 {LOOP}""",
     "a function that decodes and augments": f"""{SHORT}
 def load(image):
-    image = tf.image.resize(tf.io.decode_png(image, channels=3), [96, 96]) / 255.0
+    image = tf.image.resize(tf.io.decode_png(image, channels=3), [48, 48]) / 255.0
     return tf.image.random_flip_left_right(image)
 data = images.map(load).batch(32, drop_remainder=True)
 {LOOP}""",
     "a dataset made in every epoch": f"""{SHORT}
-train_step(tf.zeros([32, 96, 96, 3]))
+train_step(tf.zeros([32, 48, 48, 3]))
 began = time.perf_counter()
 for epoch in range(EPOCHS):
     data = images.map(decode).cache().batch(32, drop_remainder=True)
@@ -101,7 +101,7 @@ print("EPOCHS_S", time.perf_counter() - began)
 model = tf.keras.Sequential([tf.keras.layers.Flatten(), tf.keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 data = images.map(lambda image: (decode(image), 1.0)).batch(32, drop_remainder=True)
-model.train_on_batch(tf.zeros([32, 96, 96, 3]), tf.ones([32]))
+model.train_on_batch(tf.zeros([32, 48, 48, 3]), tf.ones([32]))
 class Clock(tf.keras.callbacks.Callback):
     def on_epoch_begin(self, epoch, logs=None):
         self.began = getattr(self, "began", time.perf_counter())

@@ -58,7 +58,8 @@ class CaptureRequest:
     passes_output: bool = False
     """Leave the script's stdout and stderr as those of this process."""
     reads_alone: bool = False
-    """Read the pipeline without training for a second after the window, where that is known to stay inside the script."""
+    """Read the pipeline without training for a second after the window, where that is known to stay inside the script. If steps
+    wait for input, time some without input instead."""
     start_seed: int | None = None
     """Seed of the random generators of Python, NumPy and TensorFlow (and of Python's hashes) at the start of the script, so that
     two runs start alike; None: they are not seeded. A script that sets seeds itself is not affected, and one that does not still

@@ -105,6 +105,7 @@ class Session:
         self._alone: AloneReading | None = None
         if request.reads_alone and request.ceiling_for is None:
             self._monitor.script_end.on_stop = self._read_alone
+            self._monitor.idle_steps.is_wanted = self._is_profiled
         self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
         self._live = self._live_session(message.requests_fd)
 
@@ -255,6 +256,8 @@ class Session:
 
     def _finish(self, script_exit: ScriptExit) -> None:
         self._report("finishing", 0, None)
+        if script_exit.is_failure and self._monitor.idle_steps.is_running:
+            script_exit = ScriptExit("stopped")  # without the same element again and again, it would have been by now
         if self._live is not None:
             self._live.stop()
         self._monitor.script_ended(script_exit.kind)
@@ -325,6 +328,7 @@ class Session:
             product=self._keras.models.product,
             python_samples=None if capture is None else capture.python_samples,
             ceiling_step_ns=self._ceiling_steps(),
+            idle_step_ns=tuple(self._monitor.idle_steps.durations_ns),
             read_alone=self._alone,
             unprofiled=self._monitor.unprofiled,
             is_seeded=is_seeded(self._request.start_seed),

@@ -333,6 +333,9 @@ class Recording:
     """None if the pipelines call no Python function, or without a profile."""
     ceiling_step_ns: tuple[int, ...] = ()
     """Step times of the second run of `--ceiling`, in which the consumed dataset is its first batch, repeated."""
+    idle_step_ns: tuple[int, ...] = ()
+    """Durations of steps after the window that were given the same element again and again, so that the pipeline was idle; empty
+    if steps do not wait for input, or if that could not be done."""
     read_alone: AloneReading | None = None
     """The pipeline without training, after the window; None if it was not read, or too few elements came."""
     alone_element_ns: float | None = None

@@ -17,8 +17,11 @@ consumer compete for cores, removed work also speeds up the rest.
 
 from __future__ import annotations
 
+import statistics
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.host.calibration.prediction import (
     BESIDE_INPUT,
     CONTENTION_FACTOR,
@@ -93,25 +96,28 @@ def predict_from(
     work = {it.id: _clamp(work_factors.get(it.id, 1.0)) for it in pipeline.iterators}
     relief = _relief(measured, work)
     own = 1 - pipeline.wait_share
+    likely_own, beside = _beside_input(analysis, measured, work)
     rests = [_rest(pipeline, cost, work, factor) for factor in _uncrowded(measured, work)]
-    # At best, the consumer speeds up as much as the removal of the concurrent work allows.
-    beside = _beside_input(analysis, measured, work)
+    # The consumer speeds up as much as the removal of the concurrent work allows; at worst, not at all.
     steps = (
         max(_steps(pipeline, rests[0][0], blamed, relief, own)[:2]),
-        _steps(pipeline, rests[1][0], blamed, relief, own)[2],
+        _steps(pipeline, rests[1][0], blamed, relief, own * min(1.0, likely_own / relief))[2],
         min(_steps(pipeline, rests[2][0], blamed, relief, own * beside)[:2]),
     )
     alone_ns, costs = _alone_step(analysis, pipeline, added_ns)
     shortest = _shortest_step(analysis, pipeline, measured, added_ns, alone_ns)
     start = _epoch_start(analysis, pipeline, measured)
+    at_rest = _at_rest(measured, analysis)
     # The cores that other processes will release are unknown: none, half, or all of theirs.
     slow, likely, fast = (
         min(
             1.0,
-            (max(step, shortest * part, _limit(measured.limits(*rest, keep), part) / measured.step_ns) + start)
+            (max(step, shortest * part, _limit(now.limits(*rest, keep), part) / measured.step_ns) + start)
             / (1 + start),
         )
-        for step, rest, keep, part in zip(steps, rests, OTHERS_KEEP.value, (1.0, 1.0, beside), strict=True)
+        for now, step, rest, keep, part in zip(
+            (measured, at_rest, at_rest), steps, rests, OTHERS_KEEP.value, (1.0, likely_own, beside), strict=True
+        )
     )
     spread = _spread(pipeline)
     value = max(1.0, 1 / likely)
@@ -223,12 +229,33 @@ def _limit(limits: Iterable[Limit], beside: float) -> float:
     return max(limit.step_ns * (beside if limit.resource == "consumer" else 1.0) for limit in limits)
 
 
-def _beside_input(analysis: Analysis, measured: Demands, work: Mapping[str, float]) -> float:
-    """Best-case factor for the consumer's own time without this concurrent work."""
+def _beside_input(analysis: Analysis, measured: Demands, work: Mapping[str, float]) -> tuple[float, float]:
+    """Likely and best-case factor for the consumer's own time without this concurrent work.
+
+    Without any input, the time was measured where possible. Where it was not, only the best case supposes that it is shorter.
+    """
     if analysis.verdict.is_ceiling_measured or has_consumer_elsewhere(analysis):
-        return 1.0
+        return 1.0, 1.0
+    idle_ns = idle_step_ns(analysis)
+    idle = 1.0 if idle_ns is None else min(1.0, idle_ns / measured.consumer_ns) if measured.consumer_ns > 0 else 1.0
+    best = min(idle, 1 / BESIDE_INPUT.value)
     gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in measured.nodes)
-    return 1 - (1 - 1 / BESIDE_INPUT.value) * (gone / measured.cpu_ns if measured.cpu_ns > 0 else 0.0)
+    share = gone / measured.cpu_ns if measured.cpu_ns > 0 else 0.0
+    return 1 - (1 - idle) * share, 1 - (1 - best) * share
+
+
+def _at_rest(measured: Demands, analysis: Analysis) -> Demands:
+    """The demands, of which the consumer's CPU time is no more than all cores have in a step whose input costs nothing."""
+    idle_ns = idle_step_ns(analysis)
+    if idle_ns is None or measured.cores is None:
+        return measured
+    return replace(measured, consumer_cpu_ns=min(measured.consumer_cpu_ns, idle_ns * measured.cores.usable))
+
+
+def idle_step_ns(analysis: Analysis) -> float | None:
+    """Return the median time of a step whose input cost nothing, in ns; None if it was not measured."""
+    steps = analysis.recording.idle_step_ns if analysis.recording is not None else ()
+    return statistics.median(steps) if len(steps) >= MIN_VERDICT_STEPS.value else None
 
 
 def _shortest_step(

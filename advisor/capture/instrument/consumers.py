@@ -65,6 +65,7 @@ class ConsumerSteps:
         "open_since_ns",
         "released_at",
         "releases",
+        "repeated",
         "saw_tape",
         "site",
         "starts",
@@ -89,6 +90,8 @@ class ConsumerSteps:
         """tf.data's model (a proto) of an iterator that had delivered its last element; None if none was read."""
         self.ended_model_ns = 0
         """Time at which it was read."""
+        self.repeated: list[Any] | None = None
+        """The element that it gets again and again once there is one; None: it gets those of its iterator."""
         self.iterator_first = 0
         """Number of the first step that reads the latest iterator."""
         self.epoch_firsts: deque[int] = deque(maxlen=MAX_EPOCHS)

@@ -22,6 +22,7 @@ from typing import NoReturn
 
 from advisor.capture.instrument.consumers import Consumers, ConsumerSteps, LongCall
 from advisor.capture.window.buffer_watch import BufferWatch
+from advisor.capture.window.idle_steps import IdleSteps
 from advisor.capture.window.leader import is_foreign_thread, takes_the_lead
 from advisor.capture.window.loop_window import LoopWindow
 from advisor.capture.window.measurement import Measurement
@@ -82,6 +83,7 @@ class Monitor(RunWindow):
             out, limits, consumers, is_profiling=is_profiling, report=report, on_measured=on_measured, sampler=sampler
         )
         self.script_end = ScriptEnd(on_stuck)
+        self.idle_steps = IdleSteps()
         self._buffer = BufferWatch()
         self._is_to_end = is_to_end
         self._has_trial = is_profiling and limits.warmup is None
@@ -131,6 +133,10 @@ class Monitor(RunWindow):
         """
         now = time.time_ns()
         consumer.thread_id = threading.get_ident()
+        if self.idle_steps.is_running:
+            if self.idle_steps.boundary(consumer, now):
+                self.stop_script()
+            return time.time_ns()
         if consumer.open_since_ns:
             consumer.end(now)
         if self._measurement is not None and consumer is self.leader and self._buffer.is_due(now):
@@ -142,6 +148,8 @@ class Monitor(RunWindow):
             try:
                 with self._lock:
                     is_over = self._act(consumer, now)
+                if is_over and self.idle_steps.begin(consumer, self.buffer_levels(), time.time_ns()):
+                    return time.time_ns()
                 if is_over:
                     self.stop_script()
             except Exception as error:  # an error of the monitor must not stop the script
@@ -334,6 +342,9 @@ class Monitor(RunWindow):
         if self.profiler is not None:
             self.profiler.memory.look()
         with self._lock:
+            if self.idle_steps.is_late(now):
+                self.idle_steps.end()
+                self._is_off = False
             if self._is_off:
                 return
             if self._state == "closed":

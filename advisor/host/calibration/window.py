@@ -236,6 +236,14 @@ MIN_PROBES = Constant(3, "probes")
 
 # -- Reading the pipeline without training, after the window
 
+IDLE_SETTLE_S = Constant(0.5, "s", "Chosen: time for the buffers of a pipeline to fill. Not measured.")
+"""Steps with the same element again and again are timed after so long, ..."""
+IDLE_STEPS = Constant(
+    30, "steps", "Chosen: their median varies little between runs, and they take as long as the input let them."
+)
+"""... until there are so many, ..."""
+IDLE_MAX_S = Constant(2.0, "s")
+"""... but no longer than this."""
 READ_ALONE_S = Constant(
     1.0, "s", "Longer than the costs that come periodically; the analysis of every healthy script takes so much longer."
 )

@@ -64,6 +64,8 @@ class AnalysedRun(HeldRun):
         self._recorder.is_open = self._recorder.state.is_open = False
         try:
             release_iterators(consumers)
+            if self._monitor.idle_steps.durations_ns:
+                self._write(ScriptExit("stopped"))
             self._send(Measured())
             begin = self._first_request()
             if begin is None:

@@ -1,0 +1,84 @@
+"""Times steps of the training without concurrent input, when the script is about to be stopped after its window.
+
+In: the consumer, in its thread, at step boundaries.  Out: the durations of steps that were given the same element again and
+again, once the buffers of the pipeline are full and its threads wait. There are none if steps do not wait for input, or if the
+script does not take its elements in a `for` loop or with `next`.
+
+A step that waits for input shares the cores with the pipeline that it waits for, and finds caches and threads cold. Its own time
+may then be a multiple of what it is without input (docs/predictions.md), which no time in the window shows. The script is stopped
+afterwards, as after any window.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from advisor.capture.instrument.consumers import ConsumerSteps
+from advisor.capture.window.alone_reading import waits
+from advisor.host.calibration.window import IDLE_MAX_S, IDLE_SETTLE_S, IDLE_STEPS
+from advisor.model.window_readings import BufferLevels
+
+_KINDS = frozenset({"for", "next"})
+"""Kinds of consumers that get each element from the hook on `next`, as tensors, which they cannot change."""
+
+
+class IdleSteps:
+    """The steps of one consumer after the window."""
+
+    def __init__(self) -> None:
+        self.durations_ns: list[int] = []
+        """Of the steps that began after the buffers had time to fill."""
+        self.is_wanted = False
+        """Whether the script may be made to go on for so long: not if it is to end by itself, or writes to real files."""
+        self._consumer: ConsumerSteps | None = None
+        self._began_ns = self._step_ns = 0
+
+    @property
+    def is_running(self) -> bool:
+        """Whether the consumer gets the same element again and again."""
+        return self._consumer is not None
+
+    def begin(self, consumer: ConsumerSteps, levels: Iterable[BufferLevels], now_ns: int) -> bool:
+        """Begin at a step boundary of the consumer; the element that it takes now is the one that it gets again.
+
+        Args:
+            consumer: The consumer, whose thread this is.
+            levels: How full its last buffer was; empty if that is unknown.
+            now_ns: Unix time in ns.
+
+        Returns:
+            Whether it has begun.
+        """
+        if not self.is_wanted or consumer.kind not in _KINDS or not waits(consumer, levels):
+            return False
+        self.is_wanted = False
+        self._consumer, self._began_ns, self._step_ns = consumer, now_ns, 0
+        consumer.repeated = []
+        return True
+
+    def boundary(self, consumer: ConsumerSteps, now_ns: int) -> bool:
+        """Note a step boundary; return whether enough steps were timed.
+
+        Args:
+            consumer: The consumer whose step has ended.
+            now_ns: Unix time in ns.
+        """
+        if consumer is not self._consumer:
+            return False
+        if self._step_ns and self._step_ns - self._began_ns >= IDLE_SETTLE_S.value * 1e9:
+            self.durations_ns.append(now_ns - self._step_ns)
+        self._step_ns = now_ns
+        is_over = len(self.durations_ns) >= IDLE_STEPS.value or self.is_late(now_ns)
+        if is_over:
+            self.end()
+        return is_over
+
+    def is_late(self, now_ns: int) -> bool:
+        """Return whether it takes longer than it may, for instance because the loop has ended."""
+        return self.is_running and now_ns - self._began_ns >= IDLE_MAX_S.value * 1e9
+
+    def end(self) -> None:
+        """Let the consumer get its own elements again."""
+        if self._consumer is not None:
+            self._consumer.repeated = None
+        self._consumer = None

@@ -1,0 +1,125 @@
+"""Steps without concurrent input, after the window: when they are timed, which of them, and what the script gets meanwhile."""
+
+from __future__ import annotations
+
+import statistics
+
+import pytest
+
+from advisor.capture.instrument.consumers import Consumers
+from advisor.capture.window.idle_steps import IdleSteps
+from advisor.host.calibration.window import IDLE_MAX_S, IDLE_SETTLE_S, IDLE_STEPS
+
+MS = 1_000_000
+SETTLE_NS = int(IDLE_SETTLE_S.value * 1e9)
+
+
+def consumer_that_waits(kind="for", wait_ms=80, step_ms=100, steps=20):
+    consumer = Consumers().at(kind, None, None)
+    for number in range(steps):
+        consumer.begin((1 + number) * step_ms * MS)
+        consumer.fetch_ns = wait_ms * MS
+        consumer.end((2 + number) * step_ms * MS)
+    return consumer
+
+
+def wanted():
+    idle = IdleSteps()
+    idle.is_wanted = True
+    return idle
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, True),
+        ({"kind": "next"}, True),
+        ({"wait_ms": 2}, False),  # its own time is that without input already
+        ({"kind": "keras.fit"}, False),  # takes its elements inside a tf.function
+        ({"kind": "as_numpy_iterator"}, False),  # the script may change an array, which it would get again
+    ],
+)
+def test_only_loops_that_wait_for_tensors_get_an_element_again(changes, expected):
+    consumer = consumer_that_waits(**changes)
+    idle = wanted()
+    assert idle.begin(consumer, (), 0) is expected
+    assert (idle.is_running, consumer.repeated is not None) == (expected, expected)
+
+
+def test_nothing_is_repeated_unless_it_is_wanted_and_no_second_time():
+    consumer = consumer_that_waits()
+    assert not IdleSteps().begin(consumer, (), 0) and consumer.repeated is None
+    idle = wanted()
+    assert idle.begin(consumer, (), 0)
+    idle.end()
+    assert not idle.begin(consumer, (), 0) and consumer.repeated is None
+
+
+def test_steps_count_once_the_buffers_had_time_to_fill():
+    consumer, idle = consumer_that_waits(), wanted()
+    idle.begin(consumer, (), 1000)
+    now, took_ms = 1000, 0
+    while not idle.boundary(consumer, now):
+        took_ms += 1
+        now += (40 if now - 1000 < SETTLE_NS else 10) * MS
+    assert idle.durations_ns == [10 * MS] * IDLE_STEPS.value
+    assert not idle.is_running and consumer.repeated is None
+
+
+def test_long_steps_end_after_two_seconds():
+    consumer, idle = consumer_that_waits(), wanted()
+    idle.begin(consumer, (), 0)
+    ends = [idle.boundary(consumer, number * 400 * MS) for number in range(1, 7)]
+    assert ends == [False] * 4 + [True, False]
+    assert idle.durations_ns == [400 * MS] * 3  # those that began after 0.8, 1.2 and 1.6 s
+
+
+def test_other_loops_meanwhile_do_not_count():
+    consumer, idle = consumer_that_waits(), wanted()
+    idle.begin(consumer, (), 0)
+    assert not idle.boundary(consumer_that_waits(), int(IDLE_MAX_S.value * 2e9))
+    assert idle.is_late(int(IDLE_MAX_S.value * 1e9)) and idle.durations_ns == []
+
+
+LOOP = """
+import time
+import tensorflow as tf
+def slow(x):
+    y = tf.cast(x, tf.float32) * tf.ones([300, 300])
+    for _ in range(20):
+        y = tf.linalg.matmul(y, y) / 1e3
+    return x + tf.cast(tf.reduce_sum(y) * 0, tf.int64)
+ds = tf.data.Dataset.range(1_000_000).map(slow).batch(8).prefetch(2)
+for x in ds:
+    with open("seen.txt", "a") as file:
+        file.write(f"{int(x[0])}\\n")
+    time.sleep(0.002)
+"""
+
+
+@pytest.mark.tensorflow
+def test_a_real_loop_gets_the_same_batch_again_after_its_window(watch, tmp_path):
+    run = watch(LOOP, reads_alone=True, seconds=1.0)
+    recording = run.recording
+    assert len(recording.idle_step_ns) == IDLE_STEPS.value and recording.script_exit.kind == "stopped"
+    (series,) = recording.steps
+    durations = [end - start for start, end in zip(series.start_ns, series.end_ns, strict=True)]
+    assert statistics.median(recording.idle_step_ns) < 0.7 * statistics.median(durations)
+    assert recording.read_alone is None
+
+
+@pytest.mark.tensorflow
+def test_a_script_that_writes_to_real_files_or_ends_by_itself_is_not_made_to_go_on(watch):
+    assert watch(LOOP, seconds=1.0).recording.idle_step_ns == ()
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+@pytest.mark.parametrize("after", ["break", "raise ValueError(len(seen))", "while True: time.sleep(0.1)"])
+def test_a_loop_that_notices_is_stopped_all_the_same(after, watch):
+    """It ends, fails or goes no further because of a batch that it has seen before."""
+    check = f"seen = set()\nfor x in ds:\n    if int(x[0]) in seen:\n        {after}\n    seen.add(int(x[0]))"
+    text = LOOP.replace("for x in ds:", check) + "\nwhile True: time.sleep(0.1)\n"
+    run = watch(text, reads_alone=True, seconds=1.0)
+    assert run.recording.script_exit.kind == "stopped" and run.recording.idle_step_ns == ()
+    assert not any("failed" in warning for warning in run.recording.warnings)
