@@ -315,7 +315,7 @@ def _ceiling_sentence(ceiling: float, measured: Interval | None, recording: Reco
     if measured is not None:
         low, high = max(1.0, measured.low), max(1.0, measured.high)
         width = f": {format_ratio(low)} to {format_ratio(high)}" if high > WIDE_CEILING.value * low else ""
-        return f"Fixing it can make a step at most {most} faster (measured with the first batch repeated{width})."
+        return f"Fixing it can make a step at most {most} faster (measured with {_repeated(recording)} repeated{width})."
     is_upper_bound = recording is None or bool(recording.host.accelerators or recording.steps_queued_by)
     if recording is not None and not is_upper_bound and recording.as_if_step_ns is None:
         return (
@@ -336,19 +336,25 @@ def _cost_of_cores(measured: Interval | None, recording: Recording | None) -> st
         else ": pipeline and model share the cores of this machine"
     )
     return (
-        f"Without any input work, a step is {format_ratio(measured.value)} faster all the same (measured with the first batch "
-        f"repeated, {width}){why}. "
+        f"Without any input work, a step is {format_ratio(measured.value)} faster all the same (measured with "
+        f"{_repeated(recording)} repeated, {width}){why}. "
     )
+
+
+def _repeated(recording: Recording | None) -> str:
+    """Which batch the steps without input were given: `--ceiling` begins with it, other runs end with it."""
+    return "the first batch" if recording is None or recording.ceiling_step_ns else "the last batch"
 
 
 def _measured_ceiling(main: Pipeline, recording: Recording | None) -> Interval | None:
     """The ratio of the mean steps, as the wait is a share of all steps: the first of each epoch may hold all of it."""
-    if recording is None or len(recording.ceiling_step_ns) < MIN_VERDICT_STEPS.value or main.steps is None:
+    times = recording.times_without_input if recording is not None else ()
+    if len(times) < MIN_VERDICT_STEPS.value or main.steps is None:
         return None
-    before, after = _mean_of(main.steps), mean_of(recording.ceiling_step_ns)
+    before, after = _mean_of(main.steps), mean_of(times)
     if before is not None and after is not None:
         return ratio_of(before, after)
-    ratio = main.steps.mean_ns / max(1.0, statistics.fmean(recording.ceiling_step_ns))
+    ratio = main.steps.mean_ns / max(1.0, statistics.fmean(times))
     return Interval(ratio, ratio, ratio)
 
 

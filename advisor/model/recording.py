@@ -368,3 +368,12 @@ class Recording:
     disk_notes: tuple[str, ...] = ()
     """Sentences on what could not be kept from the disk, for a run whose files are thrown away; also among the warnings."""
     schema_version: int = 1
+
+    @property
+    def times_without_input(self) -> tuple[int, ...]:
+        """Durations of steps whose input cost nothing, in ns: those of `--ceiling`, or else those after the window.
+
+        The latter are too few to count if steps are only started, and run later.
+        """
+        is_queued = bool(self.host.accelerators or self.steps_queued_by)
+        return self.ceiling_step_ns or (() if is_queued else self.idle_step_ns)

@@ -234,11 +234,11 @@ def _beside_input(analysis: Analysis, measured: Demands, work: Mapping[str, floa
 
     Without any input, the time was measured where possible. Where it was not, only the best case supposes that it is shorter.
     """
-    if analysis.verdict.is_ceiling_measured or has_consumer_elsewhere(analysis):
+    if has_consumer_elsewhere(analysis) or measured.consumer_ns <= 0:
         return 1.0, 1.0
     idle_ns = idle_step_ns(analysis)
-    idle = 1.0 if idle_ns is None else min(1.0, idle_ns / measured.consumer_ns) if measured.consumer_ns > 0 else 1.0
-    best = min(idle, 1 / BESIDE_INPUT.value)
+    idle = 1.0 if idle_ns is None else min(1.0, idle_ns / measured.consumer_ns)
+    best = idle if idle_ns is not None or analysis.verdict.is_ceiling_measured else 1 / BESIDE_INPUT.value
     gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in measured.nodes)
     share = gone / measured.cpu_ns if measured.cpu_ns > 0 else 0.0
     return 1 - (1 - idle) * share, 1 - (1 - best) * share
@@ -254,7 +254,7 @@ def _at_rest(measured: Demands, analysis: Analysis) -> Demands:
 
 def idle_step_ns(analysis: Analysis) -> float | None:
     """Return the median time of a step whose input cost nothing, in ns; None if it was not measured."""
-    steps = analysis.recording.idle_step_ns if analysis.recording is not None else ()
+    steps = analysis.recording.times_without_input if analysis.recording is not None else ()
     return statistics.median(steps) if len(steps) >= MIN_VERDICT_STEPS.value else None
 
 

@@ -12,7 +12,7 @@ from advisor.graph.unmarked_steps import Steps, describe
 from advisor.graph.verdict import certainty_of, judge
 from advisor.model.calls import Call
 from advisor.model.pipeline import StepStats, Verdict
-from advisor.model.recording import Consumer, Host, Recording, ScriptExit, StepSeries, Window
+from advisor.model.recording import Accelerator, Consumer, Host, Recording, ScriptExit, StepSeries, Window
 from advisor.model.units import format_rate
 from advisor.testing import batch, map_, pipeline, prefetch, source
 
@@ -153,6 +153,25 @@ def test_a_measured_ceiling_counts_all_steps_as_the_wait_does():
     assert verdict.max_speedup == pytest.approx(3.0, rel=0.01), "as 1 / (1 - wait): not the 1x of the medians"
     noisy = judge((main,), replace(RECORDED, ceiling_step_ns=(*[MS] * 20, 100 * MS, *[MS] * 19)))
     assert noisy.max_speedup == 1.0 and "repeated: 1.00x to " in noisy.sentence, "one slow step leaves the ceiling open"
+
+
+def test_steps_after_the_window_tell_the_ceiling_unless_they_are_only_started():
+    made = pipeline(source(), map_("decode", ms=1), batch(32), consumer_ms=10).analysis
+    times = (10 * MS,) * 40
+    steps = describe(
+        Steps(*(np.array(column, np.int64) for column in zip(*[(0, t, 0, 0, t // 2) for t in times], strict=True)))
+    )
+    main = replace(made.main, steps=steps, span_ns=sum(times), wait_ns=sum(times) // 2)
+    recording = replace(RECORDED, idle_step_ns=(2 * MS,) * 30)
+    verdict = judge((main,), recording)
+    assert verdict.is_ceiling_measured and verdict.max_speedup == pytest.approx(5.0)
+    assert "a step at most 5x faster (measured with the last batch repeated)" in verdict.sentence
+    host = replace(RECORDED.host, accelerators=(Accelerator("GPU", "a"),))
+    for queued in (replace(recording, host=host), replace(recording, steps_queued_by="JAX")):
+        verdict = judge((main,), queued)
+        assert not verdict.is_ceiling_measured and verdict.max_speedup == pytest.approx(2.0)
+    both = judge((main,), replace(recording, ceiling_step_ns=(4 * MS,) * 30))
+    assert both.max_speedup == pytest.approx(2.5) and "with the first batch repeated" in both.sentence
 
 
 def test_a_pipeline_that_keeps_up_with_queued_steps_is_no_problem():

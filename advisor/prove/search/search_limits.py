@@ -17,6 +17,7 @@ from advisor.model.edits import BuildOnce, Edit, InsertAfter, MoveAfter, SetOpti
 from advisor.model.finding import Finding
 from advisor.model.pipeline import Analysis
 from advisor.model.units import NS_PER_S
+from advisor.predict.operational import idle_step_ns
 from advisor.prove.trial.trial_result import Trial
 
 _OVERLAPPING = (MoveAfter, SetOption, BuildOnce)
@@ -77,11 +78,17 @@ def gain_left(analysis: Analysis, trial: Trial, finding: Finding) -> float | Non
 
 
 def own_step_s(analysis: Analysis) -> float | None:
-    """Return the seconds of a training step without its wait for input; None if they are unknown."""
+    """Return the seconds of a training step without its wait for input; None if they are unknown.
+
+    They are those of a step whose input costs nothing if these were measured: beside the pipeline, a step takes longer.
+    """
     verdict = analysis.verdict
     if verdict.steps is None or verdict.steps.count < MIN_VERDICT_STEPS.value or verdict.input_wait_share is None:
         return None
     own_s = verdict.steps.mean_ns * (1 - verdict.input_wait_share) / NS_PER_S
+    without_input_ns = idle_step_ns(analysis)
+    if without_input_ns is not None:
+        own_s = min(own_s, without_input_ns / NS_PER_S)
     return own_s if own_s > 0 else None
 
 

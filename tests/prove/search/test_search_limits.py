@@ -8,6 +8,7 @@ import pytest
 
 from advisor.model.edits import Code, InsertAfter, SetArgument, SetOption
 from advisor.model.finding import Finding, Fix, Prediction, Safety
+from advisor.model.recording import Recording, ScriptExit
 from advisor.prove.search.search_limits import gain_left, is_enough, own_step_s
 from advisor.prove.trial.trial_result import FASTER, Trial
 from advisor.testing import batch, map_, pipeline, source
@@ -29,6 +30,13 @@ def trial(pipeline_ms):
 
 def test_the_step_has_a_time_of_its_own():
     assert own_step_s(ANALYSIS) == pytest.approx(OWN_S, rel=0.01)
+
+
+def test_the_step_is_as_short_as_it_was_without_input():
+    recording = Recording("train.py", ANALYSIS.host, ScriptExit("stopped"), idle_step_ns=(5_000_000,) * 30)
+    assert own_step_s(replace(ANALYSIS, recording=recording)) == pytest.approx(0.005)
+    longer = replace(recording, idle_step_ns=(50_000_000,) * 30)
+    assert own_step_s(replace(ANALYSIS, recording=longer)) == pytest.approx(OWN_S, rel=0.01)
 
 
 @pytest.mark.parametrize(("pipeline_ms", "expected"), [(0.9, True), (1.1, False)])
