@@ -315,7 +315,9 @@ def _ceiling_sentence(ceiling: float, measured: Interval | None, recording: Reco
     if measured is not None:
         low, high = max(1.0, measured.low), max(1.0, measured.high)
         width = f": {format_ratio(low)} to {format_ratio(high)}" if high > WIDE_CEILING.value * low else ""
-        return f"Fixing it can make a step at most {most} faster (measured with {_repeated(recording)} repeated{width})."
+        return (
+            f"Fixing it can make a step at most {most} faster (measured with {_repeated(recording)} repeated{width})."
+        )
     is_upper_bound = recording is None or bool(recording.host.accelerators or recording.steps_queued_by)
     if recording is not None and not is_upper_bound and recording.as_if_step_ns is None:
         return (
