@@ -165,7 +165,7 @@ def test_steps_after_the_window_tell_the_ceiling_unless_they_are_only_started():
     recording = replace(RECORDED, idle_step_ns=(2 * MS,) * 30)
     verdict = judge((main,), recording)
     assert verdict.is_ceiling_measured and verdict.max_speedup == pytest.approx(5.0)
-    assert "a step at most 5x faster (measured with the last batch repeated)" in verdict.sentence
+    assert "a step at most 5.0x faster (measured with the last batch repeated)" in verdict.sentence
     host = replace(RECORDED.host, accelerators=(Accelerator("GPU", "a"),))
     for queued in (replace(recording, host=host), replace(recording, steps_queued_by="JAX")):
         verdict = judge((main,), queued)

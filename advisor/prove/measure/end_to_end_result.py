@@ -166,7 +166,14 @@ def out_of_time(
 
 
 def interrupted_runs(seen: Mapping[str, Sequence[RunSteps]], done: int, slowdown: float, most_pairs: int) -> EndToEnd:
-    """Return the result of the finished pairs after Ctrl-C; the arguments are those of `out_of_time`."""
+    """Return the result of the finished pairs after Ctrl-C.
+
+    Args:
+        seen: As for `judged_runs`.
+        done: As for `out_of_time`.
+        slowdown: As for `out_of_time`.
+        most_pairs: As for `out_of_time`.
+    """
     return replace(_undecided(seen, done, slowdown, "interrupted", most_pairs), is_interrupted=True)
 
 
