@@ -57,7 +57,7 @@ def _without(analysis: Analysis, share: float) -> str:
     verdict = analysis.verdict
     if verdict.is_ceiling_measured and verdict.max_speedup is not None:
         measured = format_ratio(verdict.max_speedup)
-        return f"Without any input work it is {measured} as fast (measured with the first batch repeated)."
+        return f"Without any input work it is {measured} as fast (measured with one batch repeated)."
     if analysis.host is None or has_consumer_elsewhere(analysis):
         return f"A pipeline without any cost would make it at most {format_ratio(1 / (1 - share))} as fast."
     return (

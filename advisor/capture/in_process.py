@@ -54,6 +54,11 @@ class _Follower:
         """Note the start of a step and return its time in ns. Between watches, steps are not recorded."""
         return time.time_ns() if self.monitor is None else self.monitor.boundary(consumer)
 
+    def data_ended(self, consumer: ConsumerSteps) -> None:
+        """Note the end of an iterator."""
+        if self.monitor is not None:
+            self.monitor.data_ended(consumer)
+
     def poll(self, now_ns: int) -> None:
         """Check for loops inside a tf.function. Called by the watchdog."""
         if self.monitor is not None:

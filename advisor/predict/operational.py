@@ -17,13 +17,9 @@ consumer compete for cores, removed work also speeds up the rest.
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 
-from advisor.host.calibration.analysis import MIN_VERDICT_STEPS
 from advisor.host.calibration.prediction import (
-    BESIDE_INPUT,
     CONTENTION_FACTOR,
     EPOCH_START_NS,
     MOST_SPEEDUP,
@@ -35,7 +31,8 @@ from advisor.model.finding import Effect, Prediction
 from advisor.model.outlook import Limit
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.predict.cache_size import steps_per_epoch
-from advisor.predict.demand import UNCHANGED, Demands, demands, has_consumer_elsewhere
+from advisor.predict.demand import UNCHANGED, Demands, demands
+from advisor.predict.idle_consumer import consumer_factors, removed_share, with_idle_consumer
 from advisor.predict.machine_costs import machine_costs
 from advisor.predict.structure import consumed_call
 from advisor.predict.unprofiled_costs import unprofiled
@@ -96,33 +93,41 @@ def predict_from(
     work = {it.id: _clamp(work_factors.get(it.id, 1.0)) for it in pipeline.iterators}
     relief = _relief(measured, work)
     own = 1 - pipeline.wait_share
-    likely_own, beside = _beside_input(analysis, measured, work)
+    likely_own, best_own = consumer_factors(analysis, measured, work)
     rests = [_rest(pipeline, cost, work, factor) for factor in _uncrowded(measured, work)]
     # The consumer speeds up as much as the removal of the concurrent work allows; at worst, not at all.
     steps = (
         max(_steps(pipeline, rests[0][0], blamed, relief, own)[:2]),
         _steps(pipeline, rests[1][0], blamed, relief, own * min(1.0, likely_own / relief))[2],
-        min(_steps(pipeline, rests[2][0], blamed, relief, own * beside)[:2]),
+        min(_steps(pipeline, rests[2][0], blamed, relief, own * best_own)[:2]),
     )
     alone_ns, costs = _alone_step(analysis, pipeline, added_ns)
     shortest = _shortest_step(analysis, pipeline, measured, added_ns, alone_ns)
     start = _epoch_start(analysis, pipeline, measured)
-    at_rest = _at_rest(measured, analysis)
+    # A measured ceiling is that of a step without input; otherwise it is that of the consumer beside the pipeline.
+    is_ceiling_known = pipeline.is_main and analysis.verdict.is_ceiling_measured
+    floors = [shortest * (1.0 if is_ceiling_known else part) for part in (1.0, likely_own, best_own)]
+    at_rest = with_idle_consumer(analysis, measured, work)
     # The cores that other processes will release are unknown: none, half, or all of theirs.
     slow, likely, fast = (
         min(
             1.0,
-            (max(step, shortest * part, _limit(now.limits(*rest, keep), part) / measured.step_ns) + start)
-            / (1 + start),
+            (max(step, floor, _limit(now.limits(*rest, keep), part) / measured.step_ns) + start) / (1 + start),
         )
-        for now, step, rest, keep, part in zip(
-            (measured, at_rest, at_rest), steps, rests, OTHERS_KEEP.value, (1.0, likely_own, beside), strict=True
+        for now, step, floor, rest, keep, part in zip(
+            (measured, at_rest, at_rest),
+            steps,
+            floors,
+            rests,
+            OTHERS_KEEP.value,
+            (1.0, likely_own, best_own),
+            strict=True,
         )
     )
     spread = _spread(pipeline)
     value = max(1.0, 1 / likely)
     low = (1 + (1 / slow - 1) * (1 - UNCERTAINTY.value)) / (1 + spread)
-    high = min((1 + (1 / fast - 1) * (1 + UNCERTAINTY.value)) * (1 + spread), 1 / max(shortest * beside, 1e-9))
+    high = min((1 + (1 / fast - 1) * (1 + UNCERTAINTY.value)) * (1 + spread), 1 / max(floors[2], 1e-9))
     effects = tuple(Effect(i, cost[i], work[i]) for i in cost if cost[i] < 1 or work[i] < 1)
     prediction = Prediction(value, min(value, max(1.0, low)), max(value, high), effects)
     return machine_costs(analysis).mark(prediction, *costs)
@@ -194,8 +199,7 @@ def _steps(
 
 def _uncrowded(measured: Demands, work: Mapping[str, float]) -> tuple[float, float, float]:
     """Factors for the cost of passing elements on without this concurrent work: worst, likely, best."""
-    gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in measured.nodes)
-    share = gone / measured.cpu_ns if measured.cpu_ns > 0 else 0.0
+    share = removed_share(measured, work)
     worst, likely, best = (1 - (1 - factor) * share for factor in CONTENTION_FACTOR.value)
     return worst, likely, best
 
@@ -227,35 +231,6 @@ def _relief(measured: Demands, work: Mapping[str, float]) -> float:
 def _limit(limits: Iterable[Limit], beside: float) -> float:
     """The longest step of all limits in ns, with the consumer's own time multiplied by `beside`."""
     return max(limit.step_ns * (beside if limit.resource == "consumer" else 1.0) for limit in limits)
-
-
-def _beside_input(analysis: Analysis, measured: Demands, work: Mapping[str, float]) -> tuple[float, float]:
-    """Likely and best-case factor for the consumer's own time without this concurrent work.
-
-    Without any input, the time was measured where possible. Where it was not, only the best case supposes that it is shorter.
-    """
-    if has_consumer_elsewhere(analysis) or measured.consumer_ns <= 0:
-        return 1.0, 1.0
-    idle_ns = idle_step_ns(analysis)
-    idle = 1.0 if idle_ns is None else min(1.0, idle_ns / measured.consumer_ns)
-    best = idle if idle_ns is not None or analysis.verdict.is_ceiling_measured else 1 / BESIDE_INPUT.value
-    gone = sum(node.cpu_ns * (1 - work[node.iterator_id]) for node in measured.nodes)
-    share = gone / measured.cpu_ns if measured.cpu_ns > 0 else 0.0
-    return 1 - (1 - idle) * share, 1 - (1 - best) * share
-
-
-def _at_rest(measured: Demands, analysis: Analysis) -> Demands:
-    """The demands, of which the consumer's CPU time is no more than all cores have in a step whose input costs nothing."""
-    idle_ns = idle_step_ns(analysis)
-    if idle_ns is None or measured.cores is None:
-        return measured
-    return replace(measured, consumer_cpu_ns=min(measured.consumer_cpu_ns, idle_ns * measured.cores.usable))
-
-
-def idle_step_ns(analysis: Analysis) -> float | None:
-    """Return the median time of a step whose input cost nothing, in ns; None if it was not measured."""
-    steps = analysis.recording.times_without_input if analysis.recording is not None else ()
-    return statistics.median(steps) if len(steps) >= MIN_VERDICT_STEPS.value else None
 
 
 def _shortest_step(

@@ -129,7 +129,8 @@ class Verdict(Object, frozen=True):
     max_speedup: Amount | None
     """The maximum possible speedup from fixing the input pipeline (the ceiling); null for one or two steps."""
     is_ceiling_measured: bool
-    """Whether `max_speedup` was measured with the first batch repeated (`--ceiling`); otherwise it is 1 / (1 - wait share)."""
+    """Whether `max_speedup` was measured with one batch repeated (the first one with `--ceiling`, or the last one of the run);
+    otherwise it is 1 / (1 - wait share)."""
     level: Annotated[str, one_of("none", "moderate", "high", "unknown")]
     step_time_ms: StepTimeMs | None
     limit: Annotated[str, one_of("pipeline", "cpu", "gil", "disk", "model", "unknown")]

@@ -387,17 +387,3 @@ def test_real_profiles_use_no_more_cores_than_there_are(run):
         pytest.skip("nothing in it says what the cores did")
     for use in uses:
         assert use.own <= use.usable and not use.is_measured
-
-
-def test_a_step_that_was_timed_without_input_tells_how_short_it_becomes():
-    """Beside the pipeline, the consumer took 20 ms, and 8 ms without it; a change that only moves the work frees nothing."""
-    made = analysis(*BEHIND, consumer_ms=20, wait_ms=80, busy_cores=1)
-    recording = Recording("train.py", made.host, ScriptExit("stopped"), idle_step_ns=(8 * MS,) * 30)
-    rested = dataclasses.replace(made, recording=recording)
-    nothing = dict.fromkeys(("p0.2", "p0.3"), 0.0)
-    assert predict(made, nothing, nothing).value == pytest.approx(5.0)
-    assert predict(rested, nothing, nothing).value == pytest.approx(100 / 8)
-    assert predict(rested, nothing, nothing).low == pytest.approx(predict(made, nothing, nothing).low)
-    assert predict(rested, nothing).value == predict(made, nothing).value
-    few = dataclasses.replace(recording, idle_step_ns=(8 * MS,))
-    assert predict(dataclasses.replace(made, recording=few), nothing, nothing).value == pytest.approx(5.0)

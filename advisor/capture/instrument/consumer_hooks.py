@@ -262,8 +262,8 @@ class Consumption:
                 return original(iterator, *args, **kwargs)
             is_keras = consumer.kind.startswith("keras.")
             start = now() if is_keras else monitor.boundary(consumer)
-            if consumer.repeated:
-                return consumer.repeated[0]
+            if repeated := consumer.repeated:  # the watchdog may take it away meanwhile
+                return repeated[0]
             mine["last"], mine["depth"] = consumer, 1
             try:
                 element = original(iterator, *args, **kwargs)
@@ -272,12 +272,14 @@ class Consumption:
                     consumer.forget()
                     if isinstance(error, StopIteration):
                         note_end(consumer, iterator, now())
+                        mine["depth"] = 0
+                        monitor.data_ended(consumer)
                 raise
             finally:
                 mine["depth"] = 0
             consumer.fetch_ns += now() - start
-            if consumer.repeated is not None:
-                consumer.repeated.append(element)
+            if (repeated := consumer.repeated) is not None:
+                repeated.append(element)
             return element
 
         return fetch

@@ -47,6 +47,9 @@ class StepFollower(Protocol):
     def boundary(self, consumer: ConsumerSteps) -> int:
         """Note that a step of `consumer` has ended and another one begins; return the start of the new step in ns."""
 
+    def data_ended(self, consumer: ConsumerSteps) -> None:
+        """Note that an iterator of `consumer` has delivered its last element."""
+
 
 class FunctionSteps:
     """The hooks on tf.functions and gradients."""

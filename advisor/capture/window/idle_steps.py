@@ -6,20 +6,30 @@ script does not take its elements in a `for` loop or with `next`.
 
 A step that waits for input shares the cores with the pipeline that it waits for, and finds caches and threads cold. Its own time
 may then be a multiple of what it is without input (docs/predictions.md), which no time in the window shows. The script is stopped
-afterwards, as after any window.
+afterwards, as after any window, and within a second if its loop has ended meanwhile, so that hardly any of what follows is run.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
+from statistics import median
 
 from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.window.alone_reading import waits
-from advisor.host.calibration.window import IDLE_MAX_S, IDLE_SETTLE_S, IDLE_STEPS
+from advisor.host.calibration.capture import LATEST_STEPS
+from advisor.host.calibration.window import (
+    IDLE_MAX_S,
+    IDLE_SETTLE_S,
+    IDLE_SILENCE_S,
+    IDLE_STEPS,
+    LONGEST_IDLE_STEP_S,
+)
 from advisor.model.window_readings import BufferLevels
 
 _KINDS = frozenset({"for", "next"})
-"""Kinds of consumers that get each element from the hook on `next`, as tensors, which they cannot change."""
+"""Kinds of consumers that get each element from the hook on `next`, as tensors, which they cannot change. A library may pass on
+arrays that share memory with them, which the script could change."""
 
 
 class IdleSteps:
@@ -49,7 +59,9 @@ class IdleSteps:
         Returns:
             Whether it has begun.
         """
-        if not self.is_wanted or consumer.kind not in _KINDS or not waits(consumer, levels):
+        if not self.is_wanted or consumer.kind not in _KINDS or consumer.library is not None:
+            return False
+        if _latest_step_ns(consumer) > LONGEST_IDLE_STEP_S.value * 1e9 or not waits(consumer, levels):
             return False
         self.is_wanted = False
         self._consumer, self._began_ns, self._step_ns = consumer, now_ns, 0
@@ -68,17 +80,32 @@ class IdleSteps:
         if self._step_ns and self._step_ns - self._began_ns >= IDLE_SETTLE_S.value * 1e9:
             self.durations_ns.append(now_ns - self._step_ns)
         self._step_ns = now_ns
-        is_over = len(self.durations_ns) >= IDLE_STEPS.value or self.is_late(now_ns)
+        is_late = now_ns - self._began_ns >= IDLE_MAX_S.value * 1e9
+        is_over = is_late or len(self.durations_ns) >= IDLE_STEPS.value
         if is_over:
             self.end()
         return is_over
 
-    def is_late(self, now_ns: int) -> bool:
-        """Return whether it takes longer than it may, for instance because the loop has ended."""
-        return self.is_running and now_ns - self._began_ns >= IDLE_MAX_S.value * 1e9
+    def is_silent(self, now_ns: int) -> bool:
+        """Return whether there has been no boundary for so long that the loop has probably ended.
+
+        Args:
+            now_ns: Unix time in ns.
+        """
+        return self.is_running and now_ns - max(self._began_ns, self._step_ns) >= IDLE_SILENCE_S.value * 1e9
+
+    def is_waiting_for_last(self, consumer: ConsumerSteps) -> bool:
+        """Return whether the consumer is about to take the element that it is to get again."""
+        return consumer is self._consumer and not consumer.repeated
 
     def end(self) -> None:
         """Let the consumer get its own elements again."""
         if self._consumer is not None:
             self._consumer.repeated = None
         self._consumer = None
+
+
+def _latest_step_ns(consumer: ConsumerSteps) -> float:
+    """Median of the latest steps with their wait, in ns; infinite if there is none."""
+    latest = consumer.durations(max(0, consumer.count - LATEST_STEPS.value))
+    return median(latest) if latest else math.inf

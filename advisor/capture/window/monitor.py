@@ -148,8 +148,8 @@ class Monitor(RunWindow):
             try:
                 with self._lock:
                     is_over = self._act(consumer, now)
-                if is_over and self.idle_steps.begin(consumer, self.buffer_levels(), time.time_ns()):
-                    return time.time_ns()
+                if is_over and consumer is self.leader:
+                    is_over = not self.idle_steps.begin(consumer, self.buffer_levels(), time.time_ns())
                 if is_over:
                     self.stop_script()
             except Exception as error:  # an error of the monitor must not stop the script
@@ -158,8 +158,19 @@ class Monitor(RunWindow):
                 self._pause_samples.end()
                 self._warn(f"The measurement was stopped by an internal error ({type(error).__name__}: {error}).")
             now = time.time_ns()
-        consumer.begin(now)
+        if not self.idle_steps.is_running:
+            consumer.begin(now)
         return now
+
+    def data_ended(self, consumer: ConsumerSteps) -> None:
+        """Stop the script if its data end just when an element was to be given to it again.
+
+        Raises:
+            StopScript: It is so.
+        """
+        if self.idle_steps.is_waiting_for_last(consumer):
+            self.idle_steps.end()
+            self.stop_script()
 
     def _act(self, consumer: ConsumerSteps, now: int) -> bool:
         """Open or close a window, if it is time; return whether the script is to be stopped here."""
@@ -342,7 +353,7 @@ class Monitor(RunWindow):
         if self.profiler is not None:
             self.profiler.memory.look()
         with self._lock:
-            if self.idle_steps.is_late(now):
+            if self.idle_steps.is_silent(now):
                 self.idle_steps.end()
                 self._is_off = False
             if self._is_off:

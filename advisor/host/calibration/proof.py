@@ -187,7 +187,7 @@ USUAL_S = Constant(
     290.0,
     "s",
     "Chosen: people and agents wait for five minutes at most, and the report takes some seconds. Of 29 examples, one took "
-    "longer: 361 s, of which 44 s were for the last two of eight pairs (docs/benchmarks.md).",
+    "longer: 361 s (docs/benchmarks.md).",
     TWO_CORES,
 )
 """If `--budget` is not given, pairs of runs that would end later than so long after the start are left out, unless they are the

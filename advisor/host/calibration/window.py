@@ -244,6 +244,10 @@ IDLE_STEPS = Constant(
 """... until there are so many, ..."""
 IDLE_MAX_S = Constant(2.0, "s")
 """... but no longer than this."""
+LONGEST_IDLE_STEP_S = Constant(0.3, "s", "Chosen: of longer steps, too few fit into `IDLE_MAX_S`.")
+"""Median step, with its wait, above which none are timed."""
+IDLE_SILENCE_S = Constant(1.0, "s", "Chosen: three times the longest step.")
+"""Time without a step boundary after which the loop counts as ended, and the script is stopped."""
 READ_ALONE_S = Constant(
     1.0, "s", "Longer than the costs that come periodically; the analysis of every healthy script takes so much longer."
 )

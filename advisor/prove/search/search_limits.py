@@ -17,7 +17,7 @@ from advisor.model.edits import BuildOnce, Edit, InsertAfter, MoveAfter, SetOpti
 from advisor.model.finding import Finding
 from advisor.model.pipeline import Analysis
 from advisor.model.units import NS_PER_S
-from advisor.predict.operational import idle_step_ns
+from advisor.predict.idle_consumer import idle_step_ns
 from advisor.prove.trial.trial_result import Trial
 
 _OVERLAPPING = (MoveAfter, SetOption, BuildOnce)

@@ -7,15 +7,18 @@ import statistics
 import pytest
 
 from advisor.capture.instrument.consumers import Consumers
+from advisor.capture.stop_script import StopScript
 from advisor.capture.window.idle_steps import IdleSteps
-from advisor.host.calibration.window import IDLE_MAX_S, IDLE_SETTLE_S, IDLE_STEPS
+from advisor.capture.window.monitor import Monitor
+from advisor.capture.window.schedule import Limits
+from advisor.host.calibration.window import IDLE_SETTLE_S, IDLE_SILENCE_S, IDLE_STEPS
 
 MS = 1_000_000
 SETTLE_NS = int(IDLE_SETTLE_S.value * 1e9)
 
 
-def consumer_that_waits(kind="for", wait_ms=80, step_ms=100, steps=20):
-    consumer = Consumers().at(kind, None, None)
+def consumer_that_waits(kind="for", wait_ms=80, step_ms=100, steps=20, library=None):
+    consumer = Consumers().at(kind, None, library)
     for number in range(steps):
         consumer.begin((1 + number) * step_ms * MS)
         consumer.fetch_ns = wait_ms * MS
@@ -37,6 +40,9 @@ def wanted():
         ({"wait_ms": 2}, False),  # its own time is that without input already
         ({"kind": "keras.fit"}, False),  # takes its elements inside a tf.function
         ({"kind": "as_numpy_iterator"}, False),  # the script may change an array, which it would get again
+        ({"library": "tensorflow_datasets"}, False),
+        ({"step_ms": 400, "wait_ms": 300}, False),  # too few fit
+        ({"steps": 0}, False),
     ],
 )
 def test_only_loops_that_wait_for_tensors_get_an_element_again(changes, expected):
@@ -77,8 +83,20 @@ def test_long_steps_end_after_two_seconds():
 def test_other_loops_meanwhile_do_not_count():
     consumer, idle = consumer_that_waits(), wanted()
     idle.begin(consumer, (), 0)
-    assert not idle.boundary(consumer_that_waits(), int(IDLE_MAX_S.value * 2e9))
-    assert idle.is_late(int(IDLE_MAX_S.value * 1e9)) and idle.durations_ns == []
+    silence_ns = int(IDLE_SILENCE_S.value * 1e9)
+    assert not idle.boundary(consumer, 100 * MS)
+    assert not idle.boundary(consumer_that_waits(), 100 * MS + silence_ns)
+    assert idle.is_silent(100 * MS + silence_ns) and not idle.is_silent(99 * MS + silence_ns)
+    assert idle.durations_ns == [] and not wanted().is_silent(silence_ns)
+
+
+def test_the_end_of_the_data_matters_until_there_is_an_element():
+    consumer, idle = consumer_that_waits(), wanted()
+    assert not idle.is_waiting_for_last(consumer)
+    idle.begin(consumer, (), 0)
+    assert idle.is_waiting_for_last(consumer) and not idle.is_waiting_for_last(consumer_that_waits())
+    consumer.repeated.append("element")
+    assert not idle.is_waiting_for_last(consumer)
 
 
 LOOP = """
@@ -109,8 +127,42 @@ def test_a_real_loop_gets_the_same_batch_again_after_its_window(watch, tmp_path)
 
 
 @pytest.mark.tensorflow
-def test_a_script_that_writes_to_real_files_or_ends_by_itself_is_not_made_to_go_on(watch):
+def test_a_run_that_is_not_asked_for_it_stops_at_once(watch):
     assert watch(LOOP, seconds=1.0).recording.idle_step_ns == ()
+
+
+@pytest.mark.parametrize("is_leader", [True, False])
+def test_only_the_measured_loop_goes_on(is_leader, tmp_path, monkeypatch):
+    """Another loop, such as a validation, may be at a boundary when the script is to be stopped."""
+    consumers = Consumers()
+    measured, other = consumer_that_waits(), consumer_that_waits()
+
+    def on_stuck(why):
+        raise AssertionError(why)
+
+    monitor = Monitor(
+        tmp_path,
+        Limits(),
+        consumers,
+        is_to_end=False,
+        is_profiling=True,
+        report=lambda *args: None,
+        warn=lambda text: None,
+        on_measured=lambda: None,
+        on_stuck=on_stuck,
+    )
+    monitor.idle_steps.is_wanted, monitor.leader = True, measured
+    monkeypatch.setattr(monitor, "_act", lambda consumer, now: True)
+    consumer = measured if is_leader else other
+    if is_leader:
+        monitor.boundary(consumer)
+        assert monitor.idle_steps.is_running and not consumer.open_since_ns
+        with pytest.raises(StopScript):
+            monitor.data_ended(consumer)  # there is no element to give again
+    else:
+        with pytest.raises(StopScript):
+            monitor.boundary(consumer)
+    assert not monitor.idle_steps.is_running
 
 
 @pytest.mark.tensorflow

@@ -65,6 +65,10 @@ class TurnFollower:
         """See `Monitor`."""
         self._monitor.call_ended(thread_id)
 
+    def data_ended(self, consumer: ConsumerSteps) -> None:
+        """See `Monitor`."""
+        self._monitor.data_ended(consumer)
+
     def boundary(self, consumer: ConsumerSteps) -> int:
         """See `Monitor`. The process may be stopped meanwhile: no step contains that time.
 
