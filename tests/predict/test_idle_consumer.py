@@ -31,10 +31,19 @@ def test_without_work_of_the_pipeline_a_step_is_as_short_as_without_input():
 
 def test_work_that_only_moves_frees_nothing():
     assert predict(timed(*[8] * 30), NOTHING).value == predict(timed(), NOTHING).value
+
+
+@pytest.mark.parametrize(("left", "expected_ms"), [(1.0, 40.0), (0.5, 28.0), (0.0, 16.0)])
+def test_cpu_time_beyond_that_of_a_step_without_input_goes_with_the_work(left, expected_ms):
+    """Two cores have 16 ms in a step of 8 ms; what the consumer seems to take beside the pipeline is 40 ms."""
     made = timed(*[8] * 30)
-    assert with_idle_consumer(
-        made, demands(made, made.main), dict.fromkeys(("p0.0", "p0.1", *NOTHING), 1.0)
-    ) == demands(made, made.main)
+    measured = demands(made, made.main)
+    cores = dataclasses.replace(measured.cores, usable=2.0)
+    measured = dataclasses.replace(measured, consumer_cpu_ns=40.0 * MS, cores=cores)
+    work = {"p0.0": left, "p0.1": left, "p0.2": left, "p0.3": left}
+    assert with_idle_consumer(made, measured, work).consumer_cpu_ns == pytest.approx(expected_ms * MS)
+    untimed = timed()
+    assert with_idle_consumer(untimed, measured, work) == measured
 
 
 def test_a_part_of_the_work_frees_that_part():
