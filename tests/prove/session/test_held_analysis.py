@@ -14,6 +14,7 @@ import pytest
 
 from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.request import CaptureRequest
+from advisor.host.calibration.window import IDLE_STEPS
 from advisor.model.calls import Call
 from advisor.model.codec import decode
 from advisor.model.edits import InsertAfter
@@ -150,9 +151,16 @@ def analysis() -> Iterator[HeldAnalysis]:
         yield analysis
 
 
-def capture(analysis: HeldAnalysis, path: Path, deadline_s: float = 200.0) -> Recording:
+def capture(
+    analysis: HeldAnalysis, path: Path, deadline_s: float = 200.0, *, is_without_input: bool = False
+) -> Recording:
     request = CaptureRequest(
-        path.parent / "run", path, seconds=2.0, in_place=True, deadline=time.monotonic() + deadline_s
+        path.parent / "run",
+        path,
+        seconds=2.0,
+        in_place=True,
+        reads_alone=is_without_input,
+        deadline=time.monotonic() + deadline_s,
     )
     recording = read_recording(analysis.capture(request, lambda progress: None))
     assert recording is not None
@@ -179,6 +187,17 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except OSError:
         return False
+
+
+def test_steps_without_input_are_in_the_recording_that_is_analysed(
+    write: Callable[[str], Path], analysis: HeldAnalysis
+) -> None:
+    """They come after the window, whose recording is written when it ends."""
+    path = write(LOOP)
+    recording = capture(analysis, path, is_without_input=True)
+    assert len(recording.idle_step_ns) == IDLE_STEPS.value
+    (pid,) = starts(path)
+    assert is_alive(pid), "held for trials all the same"
 
 
 @pytest.mark.parametrize(

@@ -59,13 +59,13 @@ class AnalysedRun(HeldRun):
         consumers = self._consumers.all()
         if not self._log.is_open or self._monitor.capture is None or not may_release(consumers):
             return
+        if self._monitor.idle_steps.durations_ns:  # the recording was written before them, and will not be written again
+            self._write(ScriptExit("stopped"))
         self._is_held = True
         self._stop_counting()
         self._recorder.is_open = self._recorder.state.is_open = False
         try:
             release_iterators(consumers)
-            if self._monitor.idle_steps.durations_ns:
-                self._write(ScriptExit("stopped"))
             self._send(Measured())
             begin = self._first_request()
             if begin is None:
