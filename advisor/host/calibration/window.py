@@ -238,9 +238,7 @@ MIN_PROBES = Constant(3, "probes")
 
 IDLE_SETTLE_S = Constant(0.5, "s", "Chosen: time for the buffers of a pipeline to fill. Not measured.")
 """Steps with the same element again and again are timed after so long, ..."""
-IDLE_STEPS = Constant(
-    30, "steps", "Chosen: their median varies little between runs, and they take as long as the input let them."
-)
+IDLE_STEPS = Constant(30, "steps", "Chosen: enough for a median, and short beside the window. Not measured.")
 """... until there are so many, ..."""
 IDLE_MAX_S = Constant(2.0, "s")
 """... but no longer than this."""

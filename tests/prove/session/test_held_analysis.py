@@ -193,7 +193,7 @@ def test_steps_without_input_are_in_the_recording_that_is_analysed(
     write: Callable[[str], Path], analysis: HeldAnalysis
 ) -> None:
     """They come after the window, whose recording is written when it ends."""
-    path = write(LOOP)
+    path = write(LOOP.replace("[120, 120]", "[400, 400]"))  # so slow that steps wait
     recording = capture(analysis, path, is_without_input=True)
     assert len(recording.idle_step_ns) == IDLE_STEPS.value
     (pid,) = starts(path)

@@ -59,7 +59,8 @@ class AnalysedRun(HeldRun):
         consumers = self._consumers.all()
         if not self._log.is_open or self._monitor.capture is None or not may_release(consumers):
             return
-        if self._monitor.idle_steps.durations_ns:  # the recording was written before them, and will not be written again
+        # The recording was written before the idle steps, and will not be written again.
+        if self._monitor.idle_steps.durations_ns:
             self._write(ScriptExit("stopped"))
         self._is_held = True
         self._stop_counting()
