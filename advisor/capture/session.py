@@ -12,6 +12,7 @@ import random
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -35,6 +36,7 @@ from advisor.capture.script_runner import prepare, run
 from advisor.capture.source_overlay import Overlay
 from advisor.capture.stop_script import StopScript, end_at_the_latest
 from advisor.capture.window.alone_reading import read_alone
+from advisor.capture.window.fit_idle_steps import FitIdleSteps
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.profiler import Profiler
 from advisor.capture.window.python_sampler import calls_python, sampler_for
@@ -107,7 +109,15 @@ class Session:
             self._monitor.script_end.on_stop = self._read_alone
             self._monitor.idle_steps.is_wanted = self._is_profiled
         self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
+        fit_idle_steps = FitIdleSteps(self._monitor.idle_steps, self._quietly, self._monitor.stop_script)
+        self._keras.repeat = fit_idle_steps.begin
         self._live = self._live_session(message.requests_fd)
+
+    @contextlib.contextmanager
+    def _quietly(self) -> Iterator[None]:
+        """Record nothing of what this thread does inside the block, because the advisor does it and not the script."""
+        with self._recorder.paused(), self._consumption.unwatched():
+            yield
 
     def _live_session(self, requests_fd: int | None) -> LiveSession | None:
         interval_s = self._request.live_s

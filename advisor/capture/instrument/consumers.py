@@ -28,6 +28,9 @@ MAX_EPOCHS = 1000
 MAX_CALLS = 32
 """Number of the latest library calls (`fit`) of a consumer whose first steps are known."""
 
+MAX_CALLBACKS = 32
+"""Number of the latest batches of Keras whose callbacks are timed."""
+
 TRAINING_KINDS = frozenset({"keras.fit"})
 SIDE_KINDS = frozenset({"keras.evaluate", "keras.predict"})
 
@@ -39,6 +42,7 @@ class ConsumerSteps:
         "batch_end_ns",
         "call_firsts",
         "call_id",
+        "callbacks_ns",
         "count",
         "datasets",
         "dropped",
@@ -121,6 +125,8 @@ class ConsumerSteps:
         """Time spent inside `next` in the current step."""
         self.batch_end_ns = 0
         """End of the current step's batch (Keras), used for the last step of an epoch."""
+        self.callbacks_ns: deque[int] = deque(maxlen=MAX_CALLBACKS)
+        """Times from the ends of the latest batches to the ends of their steps, in which callbacks run (Keras)."""
         self.takes_all = False
         """Whether its epochs end with the dataset and not after a given number of steps (Keras)."""
         self.saw_tape = False
@@ -156,6 +162,7 @@ class ConsumerSteps:
         self.epochs = self.epoch_count = self.released_at = self.iterator_first = 0
         self.call_firsts.clear()
         self.epoch_firsts.clear()
+        self.callbacks_ns.clear()
         self.releases = []
         self.is_loop = False
 
@@ -166,7 +173,9 @@ class ConsumerSteps:
         if not self.first_ns:
             self.first_ns = now_ns
         self.open_since_ns = now_ns
-        self.batch_end_ns = 0
+        if self.batch_end_ns:
+            self.callbacks_ns.append(now_ns - self.batch_end_ns)
+            self.batch_end_ns = 0
         self.fetch_ns = 0
 
     def end(self, now_ns: int) -> None:
@@ -192,6 +201,7 @@ class ConsumerSteps:
         """
         if self.batch_end_ns:
             self.end(self.batch_end_ns)
+            self.batch_end_ns = 0
         self.forget()
         self._begin_epoch(self.count)
         if is_whole and self.count > self.epoch_count:

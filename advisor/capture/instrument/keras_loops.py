@@ -16,6 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from advisor.capture.instrument.consumer_hooks import Consumption
+from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.instrument.function_steps import StepFollower
 from advisor.capture.instrument.keras_models import KerasModels
 from advisor.capture.instrument.patches import Patches
@@ -37,6 +38,8 @@ class KerasLoops:
     def __init__(self, consumption: Consumption, monitor: StepFollower, warn: Callable[[str], None]) -> None:
         self.facts: dict[str, Scalar] = {}
         self.models = KerasModels(consumption.finder)
+        self.repeat: Callable[[Any, ConsumerSteps], None] = lambda model, consumer: None
+        """Called with the model and the consumer, if it is to get the same batch again from this step on."""
         self._consumption, self._monitor, self._warn = consumption, monitor, warn
 
     def install(self, keras: ModuleType, patches: Patches | None = None) -> None:
@@ -104,6 +107,8 @@ class KerasLoops:
             consumer = current_consumer()
             if consumer is not None:
                 monitor.boundary(consumer)
+                if consumer.repeated is not None:
+                    self.repeat(_model_of(callbacks), consumer)
             return original(callbacks, *args, **kwargs)
 
         return on_batch_begin
@@ -136,8 +141,7 @@ class KerasLoops:
 
     def _note_batch(self, callbacks: Any, logs: Any) -> None:  # noqa: ANN401
         per_call = self.facts.get("steps_per_execution")
-        model = getattr(callbacks, "model", None) or getattr(callbacks, "_model", None)
-        self.models.note_batch(model, logs, per_call if isinstance(per_call, int) else None)
+        self.models.note_batch(_model_of(callbacks), logs, per_call if isinstance(per_call, int) else None)
 
     def _end_epoch(self) -> None:
         consumer = self._consumption.current_consumer()
@@ -214,6 +218,11 @@ class KerasLoops:
             }
         except Exception as error:  # the facts are optional
             self._warn(f"The Keras model could not be described ({type(error).__name__}: {error}).")
+
+
+def _model_of(callbacks: Any) -> Any:  # noqa: ANN401
+    """The model of a `CallbackList`; None if it has none."""
+    return getattr(callbacks, "model", None) or getattr(callbacks, "_model", None)
 
 
 def _learning_rate(model: Any) -> float | None:  # noqa: ANN401

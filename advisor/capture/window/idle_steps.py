@@ -2,7 +2,7 @@
 
 In: the consumer, in its thread, at step boundaries.  Out: the durations of steps that were given the same element again and
 again, once the buffers of the pipeline are full and its threads wait. There are none if steps do not wait for input, or if the
-script does not take its elements in a `for` loop or with `next`.
+script does not take its elements in a `for` loop, with `next` or in Keras' `fit`, whose steps `fit_idle_steps` makes.
 
 A step that waits for input shares the cores with the pipeline that it waits for, and finds caches and threads cold. Its own time
 may then be a multiple of what it is without input (docs/predictions.md), which no time in the window shows. The script is stopped
@@ -12,7 +12,8 @@ afterwards, as after any window, and within a second if its loop has ended meanw
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from statistics import median
 
 from advisor.capture.instrument.consumers import ConsumerSteps
@@ -27,9 +28,10 @@ from advisor.host.calibration.window import (
 )
 from advisor.model.window_readings import BufferLevels
 
-_KINDS = frozenset({"for", "next"})
+_IN_PYTHON = frozenset({"for", "next"})
 """Kinds of consumers that get each element from the hook on `next`, as tensors, which they cannot change. A library may pass on
 arrays that share memory with them, which the script could change."""
+_KINDS = _IN_PYTHON | {"keras.fit"}
 
 
 class IdleSteps:
@@ -77,6 +79,26 @@ class IdleSteps:
         """
         if consumer is not self._consumer:
             return False
+        if consumer.kind not in _IN_PYTHON:  # its steps are made by `make`; those that it makes itself wait for input
+            self.end()
+            return True
+        return self._note(now_ns)
+
+    def make(self, step: Callable[[], object], beside_ns: int) -> None:
+        """Make steps until enough were timed, instead of the consumer, in its thread.
+
+        Args:
+            step: Makes a step without input.
+            beside_ns: What a step of the consumer takes beside that, in ns.
+        """
+        is_over = False
+        while self.is_running and not is_over:  # the watchdog may end it meanwhile
+            step()
+            is_over = self._note(time.time_ns())
+        self.durations_ns = [duration + beside_ns for duration in self.durations_ns]
+
+    def _note(self, now_ns: int) -> bool:
+        """Note the end of a step; return whether enough were timed."""
         if self._step_ns and self._step_ns - self._began_ns >= IDLE_SETTLE_S.value * 1e9:
             self.durations_ns.append(now_ns - self._step_ns)
         self._step_ns = now_ns

@@ -12,6 +12,7 @@ from advisor.capture.window.idle_steps import IdleSteps
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.schedule import Limits
 from advisor.host.calibration.window import IDLE_SETTLE_S, IDLE_SILENCE_S, IDLE_STEPS
+from advisor.model.window_readings import BufferLevels
 
 MS = 1_000_000
 SETTLE_NS = int(IDLE_SETTLE_S.value * 1e9)
@@ -38,7 +39,7 @@ def wanted():
         ({}, True),
         ({"kind": "next"}, True),
         ({"wait_ms": 2}, False),  # its own time is that without input already
-        ({"kind": "keras.fit"}, False),  # takes its elements inside a tf.function
+        ({"kind": "tf.function"}, False),
         ({"kind": "as_numpy_iterator"}, False),  # the script may change an array, which it would get again
         ({"library": "tensorflow_datasets"}, False),
         ({"step_ms": 400, "wait_ms": 300}, False),  # too few fit
@@ -50,6 +51,22 @@ def test_only_loops_that_wait_for_tensors_get_an_element_again(changes, expected
     idle = wanted()
     assert idle.begin(consumer, (), 0) is expected
     assert (idle.is_running, consumer.repeated is not None) == (expected, expected)
+
+
+@pytest.mark.parametrize(("elements", "expected"), [((0, 0, 1), True), ((2, 2, 1), False), ((), False)])
+def test_a_fit_waits_if_its_last_buffer_is_empty(elements, expected):
+    consumer, idle = consumer_that_waits(kind="keras.fit"), wanted()
+    levels = BufferLevels("c0", "Prefetch", True, elements=elements)
+    assert idle.begin(consumer, (levels,), 0) is expected
+    assert idle.is_running is expected
+
+
+def test_a_step_that_a_fit_makes_itself_ends_it():
+    """It is not one without input. The train function was to be called instead."""
+    consumer, idle = consumer_that_waits(kind="keras.fit"), wanted()
+    idle.begin(consumer, (BufferLevels("c0", "Prefetch", True, elements=(0,)),), 0)
+    assert idle.boundary(consumer, 2 * SETTLE_NS) and not idle.is_running
+    assert idle.durations_ns == [] and consumer.repeated is None
 
 
 def test_nothing_is_repeated_unless_it_is_wanted_and_no_second_time():
