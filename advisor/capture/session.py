@@ -266,8 +266,8 @@ class Session:
 
     def _finish(self, script_exit: ScriptExit) -> None:
         self._report("finishing", 0, None)
-        if script_exit.is_failure and self._monitor.idle_steps.is_running:
-            script_exit = ScriptExit("stopped")  # without the same element again and again, it would have been by now
+        if script_exit.is_failure and self._monitor.idle_steps.has_begun:
+            script_exit = ScriptExit("stopped")  # an element that it was given again may be why it failed
         if self._live is not None:
             self._live.stop()
         self._monitor.script_ended(script_exit.kind)

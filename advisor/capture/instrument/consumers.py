@@ -67,6 +67,7 @@ class ConsumerSteps:
         "library",
         "loops",
         "open_since_ns",
+        "passes_per_call",
         "released_at",
         "releases",
         "repeated",
@@ -127,6 +128,8 @@ class ConsumerSteps:
         """End of the current step's batch (Keras), used for the last step of an epoch."""
         self.callbacks_ns: deque[int] = deque(maxlen=MAX_CALLBACKS)
         """Times from the ends of the latest batches to the ends of their steps, in which callbacks run (Keras)."""
+        self.passes_per_call: int | None = None if kind.startswith("keras.") else 1
+        """Epochs of each library call (`fit`), as far as its arguments tell; 1 for a loop of the script."""
         self.takes_all = False
         """Whether its epochs end with the dataset and not after a given number of steps (Keras)."""
         self.saw_tape = False
@@ -212,6 +215,22 @@ class ConsumerSteps:
     def epoch_steps(self) -> int | None:
         """Number of steps of an epoch; None if none was complete yet, or if the latest ones differ."""
         return steps_of_epochs(self.epoch_firsts)
+
+    @property
+    def last_step(self) -> int | None:
+        """Number of its steps when it ends, if this is its last pass; None if it is not, or if that is not known.
+
+        The loops of the script and the arguments of `fit` tell the number of passes; the passes so far, their length.
+        """
+        steps = self.epoch_steps
+        if steps is None or self.loops is None or self.passes_per_call is None:
+            return None
+        passes = self.passes_per_call
+        for loop in self.loops:
+            if loop.count is None:
+                return None
+            passes *= loop.count
+        return self.epoch_firsts[-1] + steps if passes == len(self.epoch_firsts) < MAX_EPOCHS else None
 
     def _begin_epoch(self, first: int) -> None:
         if not self.epoch_firsts or self.epoch_firsts[-1] != first:

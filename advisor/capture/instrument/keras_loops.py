@@ -196,6 +196,11 @@ class KerasLoops:
             for name in ("initial_epoch", "steps_per_epoch"):
                 value = arguments.get(name)
                 self.facts[name] = value if type(value) is int else None
+            epochs, initial = arguments.get("epochs"), arguments.get("initial_epoch")
+            consumer = self._consumption.current_consumer()
+            if consumer is not None:
+                is_known = isinstance(epochs, int) and isinstance(initial, int)
+                consumer.passes_per_call = int(epochs) - int(initial) if is_known else None  # type: ignore[arg-type]
             callbacks = arguments.get("callbacks") or ()
             some = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
             self.facts["may_stop"] = any(not _is_observing(callback) for callback in some)

@@ -1,6 +1,6 @@
 """Times steps of Keras' `fit` without concurrent input: its train function gets the same batch again and again.
 
-In: the model, at the step boundary at which the script is to be stopped.  Out: durations in `IdleSteps`; then `StopScript`.
+In: the model, at a step boundary.  Out: durations in `IdleSteps`; then `StopScript`, unless the script goes on.
 
 `fit` takes its elements inside a tf.function, so the train function is called with another iterator. No callback is called in
 these steps, as it might save files or evaluate the model. The time that callbacks took after the latest batches is added.
@@ -9,6 +9,7 @@ these steps, as it might save files or evaluate the model. The time that callbac
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from statistics import median
@@ -19,7 +20,7 @@ from advisor.capture.window.idle_steps import IdleSteps
 
 
 class FitIdleSteps:
-    """Repeats the next batch of a `fit`, and stops the script.
+    """Repeats the next batch of a `fit`.
 
     Args:
         idle_steps: Receives the durations. It has begun with the consumer when `begin` is called.
@@ -43,32 +44,44 @@ class FitIdleSteps:
             consumer: The `fit`, whose thread this is.
 
         Raises:
-            StopScript: The model has no train function.
+            StopScript: The model has no train function, and the script does not go on.
         """
         train_function = getattr(model, "train_function", None)
         if not callable(train_function):
-            self._idle_steps.end()
-            self._stop_script()
+            self._end(consumer)
+            return
 
-        def repeat(*arguments: Any) -> NoReturn:  # noqa: ANN401
+        def repeat(*arguments: Any) -> Any:  # noqa: ANN401
             model.train_function = train_function
+            rest = arguments
             try:
-                self._time(train_function, arguments, consumer)
+                with contextlib.suppress(Exception), self._quietly():
+                    same = repeated(arguments)
+                    if same is not None:
+                        rest = (same,)  # its batch is the one that the step was to take
+                        self._time(lambda: train_function(same), consumer)
             finally:
                 self._idle_steps.end()
-            self._stop_script()
+            self._end(consumer)
+            return train_function(*rest)
 
         model.train_function = repeat
 
-    def _time(self, train_function: Callable[..., Any], arguments: tuple[Any, ...], consumer: ConsumerSteps) -> None:
-        """Time calls of the train function. If one fails, there are no times: the script would have been stopped before it."""
-        callbacks_ns = int(median(consumer.callbacks_ns or (0,)))
-        with contextlib.suppress(Exception), self._quietly():
-            iterator = repeated(arguments)
-            if iterator is not None:
-                self._idle_steps.make(lambda: train_function(iterator), callbacks_ns)
-                return
-        self._idle_steps.durations_ns.clear()
+    def _time(self, step: Callable[[], object], consumer: ConsumerSteps) -> None:
+        """Time calls of the train function. If one fails, there are no times."""
+        try:
+            self._idle_steps.make(step, int(median(consumer.callbacks_ns or (0,))))
+        except BaseException:
+            self._idle_steps.durations_ns.clear()
+            raise
+
+    def _end(self, consumer: ConsumerSteps) -> None:
+        """Stop the script, or begin the step again that has been put off."""
+        self._idle_steps.end()
+        if not self._idle_steps.goes_on:
+            self._stop_script()
+        consumer.forget()
+        consumer.begin(time.time_ns())
 
 
 def repeated(arguments: tuple[Any, ...]) -> Any | None:  # noqa: ANN401

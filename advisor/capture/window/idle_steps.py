@@ -1,12 +1,13 @@
-"""Times steps of the training without concurrent input, when the script is about to be stopped after its window.
+"""Times steps of the training without concurrent input: before the script is stopped, or before its loop ends by itself.
 
 In: the consumer, in its thread, at step boundaries.  Out: the durations of steps that were given the same element again and
 again, once the buffers of the pipeline are full and its threads wait. There are none if steps do not wait for input, or if the
 script does not take its elements in a `for` loop, with `next` or in Keras' `fit`, whose steps `fit_idle_steps` makes.
 
 A step that waits for input shares the cores with the pipeline that it waits for, and finds caches and threads cold. Its own time
-may then be a multiple of what it is without input (docs/predictions.md), which no time in the window shows. The script is stopped
-afterwards, as after any window, and within a second if its loop has ended meanwhile, so that hardly any of what follows is run.
+may then be a multiple of what it is without input (docs/predictions.md), which no time in the window shows. After a window,
+the script is stopped, within a second if its loop has ended meanwhile, so that hardly any of what follows is run. A loop that
+ends before its window has gets its own elements again, and the script goes on to its end.
 """
 
 from __future__ import annotations
@@ -20,18 +21,21 @@ from advisor.capture.instrument.consumers import ConsumerSteps
 from advisor.capture.window.alone_reading import waits
 from advisor.host.calibration.capture import LATEST_STEPS
 from advisor.host.calibration.window import (
+    EMPTY_SHARE,
     IDLE_MAX_S,
     IDLE_SETTLE_S,
     IDLE_SILENCE_S,
     IDLE_STEPS,
     LONGEST_IDLE_STEP_S,
 )
+from advisor.model.catalog import base_type
 from advisor.model.window_readings import BufferLevels
 
 _IN_PYTHON = frozenset({"for", "next"})
 """Kinds of consumers that get each element from the hook on `next`, as tensors, which they cannot change. A library may pass on
 arrays that share memory with them, which the script could change."""
-_KINDS = _IN_PYTHON | {"keras.fit"}
+_FIT = "keras.fit"
+_KINDS = _IN_PYTHON | {_FIT}
 
 
 class IdleSteps:
@@ -42,6 +46,10 @@ class IdleSteps:
         """Of the steps that began after the buffers had time to fill."""
         self.is_wanted = False
         """Whether the script may be made to go on for so long: not if it is to end by itself, or writes to real files."""
+        self.has_begun = False
+        """Whether the script has been given an element again. What fails after that may have failed because of it."""
+        self.goes_on = False
+        """Whether the script goes on afterwards, because its loop is about to end by itself; otherwise it is stopped."""
         self._consumer: ConsumerSteps | None = None
         self._began_ns = self._step_ns = 0
 
@@ -50,22 +58,35 @@ class IdleSteps:
         """Whether the consumer gets the same element again and again."""
         return self._consumer is not None
 
-    def begin(self, consumer: ConsumerSteps, levels: Iterable[BufferLevels], now_ns: int) -> bool:
-        """Begin at a step boundary of the consumer; the element that it takes now is the one that it gets again.
+    def may_begin(self, consumer: ConsumerSteps, levels: Iterable[BufferLevels]) -> bool:
+        """Return whether steps of the consumer without input would say something that its other steps do not.
 
         Args:
             consumer: The consumer, whose thread this is.
             levels: How full its last buffer was; empty if that is unknown.
+        """
+        if not self.is_wanted or consumer.kind not in _KINDS or consumer.library is not None:
+            return False
+        is_short = _latest_step_ns(consumer) <= LONGEST_IDLE_STEP_S.value * 1e9
+        return is_short and (_may_wait(levels) if consumer.kind == _FIT else waits(consumer, levels))
+
+    def begin(
+        self, consumer: ConsumerSteps, levels: Iterable[BufferLevels], now_ns: int, goes_on: bool = False
+    ) -> bool:
+        """Begin at a step boundary of the consumer; the element that it takes now is the one that it gets again.
+
+        Args:
+            consumer: The consumer, whose thread this is.
+            levels: As for `may_begin`.
             now_ns: Unix time in ns.
+            goes_on: As the attribute.
 
         Returns:
             Whether it has begun.
         """
-        if not self.is_wanted or consumer.kind not in _KINDS or consumer.library is not None:
+        if not self.may_begin(consumer, levels):
             return False
-        if _latest_step_ns(consumer) > LONGEST_IDLE_STEP_S.value * 1e9 or not waits(consumer, levels):
-            return False
-        self.is_wanted = False
+        self.is_wanted, self.has_begun, self.goes_on = False, True, goes_on
         self._consumer, self._began_ns, self._step_ns = consumer, now_ns, 0
         consumer.repeated = []
         return True
@@ -125,6 +146,18 @@ class IdleSteps:
         if self._consumer is not None:
             self._consumer.repeated = None
         self._consumer = None
+
+
+def _may_wait(levels: Iterable[BufferLevels]) -> bool:
+    """Whether a consumer whose wait Python does not see may wait for input: not if its last prefetch hardly ever was empty.
+
+    The buffers of other transformations count batches that are not complete.
+    """
+    return not any(
+        base_type(level.transformation) == "Prefetch"
+        and level.elements.count(0) < EMPTY_SHARE.value * len(level.elements)
+        for level in levels
+    )
 
 
 def _latest_step_ns(consumer: ConsumerSteps) -> float:

@@ -34,6 +34,7 @@ from advisor.host.calibration.window import (
     AUTOTUNE_FIRST_CALLS,
     BOUNDARY_NS,
     CHECK_NS,
+    ENDING_STEPS,
     PATIENCE_S,
     TRIAL_SECONDS,
     TRIAL_STEPS,
@@ -91,6 +92,10 @@ class Monitor(RunWindow):
         self._may_grow = schedulable_cores() > AUTOTUNE_FIRST_CALLS.value
         """Whether AUTOTUNE may make more parallel calls than it starts with."""
         self._next_check_ns = 0
+        self._end_at_step: float = math.inf
+        """Number of steps at which to check whether the loop is about to end."""
+        self._ended: ConsumerSteps | None = None
+        """A loop that was about to end, and is not measured any more."""
         self._lock = threading.RLock()
         self._is_off = False
 
@@ -134,8 +139,12 @@ class Monitor(RunWindow):
         now = time.time_ns()
         consumer.thread_id = threading.get_ident()
         if self.idle_steps.is_running:
+            if self.idle_steps.goes_on and consumer.open_since_ns:
+                consumer.end(now)  # the step that took the element
             if self.idle_steps.boundary(consumer, now):
-                self.stop_script()
+                if not self.idle_steps.goes_on:
+                    self.stop_script()
+                consumer.begin(time.time_ns())
             return time.time_ns()
         if consumer.open_since_ns:
             consumer.end(now)
@@ -143,7 +152,10 @@ class Monitor(RunWindow):
             self._buffer.read(consumer, now)
             now = time.time_ns()
         if not self._is_off and (
-            now >= self._next_check_ns or consumer.count <= WARMUP_STEPS.value or consumer.count >= self._check_at_step
+            now >= self._next_check_ns
+            or consumer.count <= WARMUP_STEPS.value
+            or consumer.count >= self._check_at_step
+            or (consumer is self.leader and consumer.count >= self._end_at_step)
         ):
             try:
                 with self._lock:
@@ -158,19 +170,20 @@ class Monitor(RunWindow):
                 self._pause_samples.end()
                 self._warn(f"The measurement was stopped by an internal error ({type(error).__name__}: {error}).")
             now = time.time_ns()
-        if not self.idle_steps.is_running:
+        if not self.idle_steps.is_running or self.idle_steps.goes_on:
             consumer.begin(now)
         return now
 
     def data_ended(self, consumer: ConsumerSteps) -> None:
-        """Stop the script if its data end just when an element was to be given to it again.
+        """Stop the script if its data end just when an element was to be given to it again, unless it goes on.
 
         Raises:
             StopScript: It is so.
         """
         if self.idle_steps.is_waiting_for_last(consumer):
             self.idle_steps.end()
-            self.stop_script()
+            if not self.idle_steps.goes_on:
+                self.stop_script()
 
     def _act(self, consumer: ConsumerSteps, now: int) -> bool:
         """Open or close a window, if it is time; return whether the script is to be stopped here."""
@@ -180,8 +193,15 @@ class Monitor(RunWindow):
             self._consider(consumer)
             if consumer is not self.leader:
                 return False
+        if consumer is self._ended:
+            return False
         if self.profiler is not None and self.profiler.is_users_running:
             self._note_unprofiled(_OWN_SESSION)
+            return False
+        if self._is_ending(consumer):
+            self._end("script ended")
+            self._ended = consumer
+            self.idle_steps.begin(consumer, self.buffer_levels(), time.time_ns(), goes_on=True)
             return False
         elapsed_s = (now - consumer.first_ns) / 1e9 if consumer.first_ns else 0.0
         is_settled = self._limits.is_settled(
@@ -210,6 +230,16 @@ class Monitor(RunWindow):
             self._report("warming up", consumer.count, self._limits.warmup or WARMUP_STEPS.value)
         self._next_check_ns = time.time_ns() + CHECK_NS.value
         return False
+
+    def _is_ending(self, consumer: ConsumerSteps) -> bool:
+        """Whether the loop ends by itself after the next steps, before its window has, and is to make steps without input."""
+        if not self.idle_steps.is_wanted or self._state not in ("pause", "unprofiled", "open"):
+            return False
+        last_step = consumer.last_step
+        self._end_at_step = math.inf if last_step is None else last_step - ENDING_STEPS.value
+        if consumer.count < self._end_at_step or (self.capture is None and self._state != "open"):
+            return False
+        return self.idle_steps.may_begin(consumer, self.buffer_levels())
 
     def _profile_if_timed(self, consumer: ConsumerSteps, measurement: Measurement, now: int) -> bool:
         """Start the profiler if enough steps were timed, or close the window if it is too late; return whether it was closed."""
@@ -275,11 +305,9 @@ class Monitor(RunWindow):
             for consumer in self._consumers.all():
                 if consumer.open_since_ns and how == "finished":
                     consumer.end(time.time_ns())
-            if self._state == "unprofiled" and self.capture is not None and self._measurement is not None:
-                self.capture = self._pause_samples.added_to(self._measurement.add_unprofiled_to(self.capture))
             self._cancel_later()
             with contextlib.suppress(Exception):
-                self._close({"failed": "script failed", "interrupted": "interrupted"}.get(how, "script ended"))
+                self._end({"failed": "script failed", "interrupted": "interrupted"}.get(how, "script ended"))
 
     def switch_off(self) -> None:
         """Turn the monitor off in a forked process."""

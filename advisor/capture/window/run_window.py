@@ -118,6 +118,16 @@ class RunWindow:
         elif is_final:
             self._on_measured()
 
+    def _end(self, reason: str) -> None:
+        """Close the current window because its loop has ended, or is about to, with what has been measured.
+
+        Args:
+            reason: Why, as in `Window.closed_by`.
+        """
+        if self._state == "unprofiled" and self.capture is not None and self._measurement is not None:
+            self.capture = self._pause_samples.added_to(self._measurement.add_unprofiled_to(self.capture))
+        self._close(reason)
+
     def _note_unprofiled(self, why: str) -> None:
         has_profile = self.capture is not None and self.capture.profile_bytes > 0
         self.unprofiled = "" if has_profile else why

@@ -236,6 +236,10 @@ MIN_PROBES = Constant(3, "probes")
 
 # -- Reading the pipeline without training, after the window
 
+EMPTY_SHARE = Constant(0.1, "ratio", "Chosen: a wait at fewer steps is a small one. Not measured.")
+"""A `fit` whose last prefetch is empty at so many of its steps may wait for input."""
+ENDING_STEPS = Constant(2, "steps", "One takes the element that is given again, and one more in case the count is off.")
+"""A loop that will have ended after so many steps makes its steps without input now."""
 IDLE_SETTLE_S = Constant(0.5, "s", "Chosen: time for the buffers of a pipeline to fill. Not measured.")
 """Steps with the same element again and again are timed after so long, ..."""
 IDLE_STEPS = Constant(30, "steps", "Chosen: enough for a median, and short beside the window. Not measured.")

@@ -14,7 +14,6 @@ from advisor.capture.window import fit_idle_steps
 from advisor.capture.window.fit_idle_steps import FitIdleSteps, repeated
 from advisor.capture.window.idle_steps import IdleSteps
 from advisor.host.calibration.window import IDLE_STEPS
-from advisor.model.window_readings import BufferLevels
 
 MS = 1_000_000
 
@@ -22,7 +21,7 @@ MS = 1_000_000
 class Fit:
     """A `fit` whose script is to be stopped at a step boundary."""
 
-    def __init__(self, monkeypatch, train_function):
+    def __init__(self, monkeypatch, train_function, goes_on=False):
         self.consumer = Consumers().at("keras.fit", None, None)
         for number in range(1, 20):
             self.consumer.begin(number * 100 * MS)
@@ -32,7 +31,7 @@ class Fit:
         self.now_ns = 0
         monkeypatch.setattr("advisor.capture.window.idle_steps.time", SimpleNamespace(time_ns=lambda: self.now_ns))
         monkeypatch.setattr(fit_idle_steps, "repeated", lambda arguments: "the same batch")
-        assert self.idle.begin(self.consumer, (BufferLevels("c0", "Prefetch", True, elements=(0,)),), 0)
+        assert self.idle.begin(self.consumer, (), 0, goes_on)
         self.model = SimpleNamespace(train_function=train_function)
         self.steps = FitIdleSteps(self.idle, contextlib.nullcontext, self.stop)
 
@@ -55,6 +54,36 @@ def test_train_steps_are_made_until_enough_are_timed(monkeypatch):
         fit.model.train_function("Keras' own iterator")
     assert fit.model.train_function is train and set(got) == {"the same batch"}
     assert fit.idle.durations_ns == [17 * MS] * IDLE_STEPS.value  # with the time of the callbacks
+
+
+def test_a_fit_that_goes_on_trains_on_the_batch_that_was_repeated(monkeypatch):
+    """Its iterator does not give it again."""
+    got = []
+
+    def train(iterator):
+        got.append(iterator)
+        fit.now_ns += 10 * MS
+        return {"loss": len(got)}
+
+    fit = Fit(monkeypatch, train, goes_on=True)
+    fit.steps.begin(fit.model, fit.consumer)
+    logs = fit.model.train_function("Keras' own iterator")
+    assert set(got) == {"the same batch"} and logs == {"loss": len(got)}
+    assert fit.idle.durations_ns == [17 * MS] * IDLE_STEPS.value
+    assert fit.model.train_function is train and not fit.idle.is_running
+    assert fit.consumer.repeated is None and fit.consumer.open_since_ns  # this step counts
+
+
+def test_a_fit_whose_data_end_goes_on_to_its_end(monkeypatch):
+    def no_more(arguments):
+        raise StopIteration
+
+    got = []
+    fit = Fit(monkeypatch, got.append, goes_on=True)
+    monkeypatch.setattr(fit_idle_steps, "repeated", no_more)
+    fit.steps.begin(fit.model, fit.consumer)
+    fit.model.train_function("Keras' own iterator")
+    assert got == ["Keras' own iterator"] and fit.idle.durations_ns == []
 
 
 def test_there_are_no_times_if_a_step_fails(monkeypatch):
@@ -143,7 +172,7 @@ def test_only_iterators_of_one_process_are_replaced():
 
 
 FIT = """
-    import keras, tensorflow as tf
+    import time, keras, tensorflow as tf
     keras.utils.set_random_seed(1)
 
     def slow(x):
@@ -151,6 +180,10 @@ FIT = """
         for _ in range(5):
             y = tf.linalg.matmul(y, y) / 1e3
         return tf.fill([8], tf.reduce_sum(y) * 0), tf.cast([x % 2], tf.float32)
+
+    def wait(x, y):
+        seconds = tf.numpy_function(lambda: time.sleep(0.01) or 1.0, [], tf.float64)
+        return x, tf.ensure_shape(y * tf.cast(seconds, tf.float32), y.shape)
 
     class Notes(keras.callbacks.Callback):
         def on_train_batch_begin(self, batch, logs=None):
@@ -187,6 +220,24 @@ def test_a_real_fit_repeats_a_batch_after_its_window(watch, changes):
     assert abs(printed.count("batch") - len(durations)) <= 1 and "end" not in printed
     if "eager" not in changes:
         assert printed.count("trace") <= 2  # none for the other iterator
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_a_short_fit_makes_steps_without_input_before_its_end(watch):
+    text = FIT.replace("COMPILE", "").replace("range(1_000_000)", "range(16 * 60)").replace("epochs=2", "epochs=3")
+    text = (
+        text.replace("prefetch(2)", "map(lambda *xy: wait(*xy)).prefetch(2)")
+        + '    print("made", int(model.optimizer.iterations))\n'
+    )
+    run = watch(text, reads_alone=True)
+    recording = run.recording
+    assert len(recording.idle_step_ns) == IDLE_STEPS.value and recording.script_exit.kind == "finished"
+    (fit,) = recording.consumers
+    assert fit.finished_epochs == 3 and fit.finished_steps == 3 * 60
+    printed = run.out.split()
+    assert printed.count("batch") == 3 * 60 and printed.count("end") == 3
+    assert int(printed[-1]) > 3 * 60 + IDLE_STEPS.value
 
 
 @pytest.mark.tensorflow

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,8 +12,10 @@ from advisor.capture.stop_script import StopScript
 from advisor.capture.window.idle_steps import IdleSteps
 from advisor.capture.window.monitor import Monitor
 from advisor.capture.window.schedule import Limits
-from advisor.host.calibration.window import IDLE_SETTLE_S, IDLE_SILENCE_S, IDLE_STEPS
+from advisor.host.calibration.window import ENDING_STEPS, IDLE_SETTLE_S, IDLE_SILENCE_S, IDLE_STEPS
+from advisor.model.recording import Loop
 from advisor.model.window_readings import BufferLevels
+from tests.capture.window.monitors import quiet_monitor
 
 MS = 1_000_000
 SETTLE_NS = int(IDLE_SETTLE_S.value * 1e9)
@@ -53,12 +56,20 @@ def test_only_loops_that_wait_for_tensors_get_an_element_again(changes, expected
     assert (idle.is_running, consumer.repeated is not None) == (expected, expected)
 
 
-@pytest.mark.parametrize(("elements", "expected"), [((0, 0, 1), True), ((2, 2, 1), False), ((), False)])
-def test_a_fit_waits_if_its_last_buffer_is_empty(elements, expected):
+@pytest.mark.parametrize(
+    ("levels", "expected"),
+    [
+        ((BufferLevels("c0", "Prefetch", True, elements=(0, 1, 1, 1)),), True),
+        ((BufferLevels("c0", "Prefetch", True, elements=(1,) * 11 + (0,)),), False),
+        ((BufferLevels("c0", "PrefetchV2", True, elements=(2, 2)),), False),
+        ((BufferLevels("c0", "MapAndBatch", True, elements=(1, 1)),), True),  # it may be half of a batch
+        ((), True),
+    ],
+)
+def test_a_fit_may_wait_unless_its_buffer_says_otherwise(levels, expected):
     consumer, idle = consumer_that_waits(kind="keras.fit"), wanted()
-    levels = BufferLevels("c0", "Prefetch", True, elements=elements)
-    assert idle.begin(consumer, (levels,), 0) is expected
-    assert idle.is_running is expected
+    assert idle.may_begin(consumer, levels) is expected
+    assert idle.begin(consumer, levels, 0) is expected and idle.is_running is expected
 
 
 def test_a_step_that_a_fit_makes_itself_ends_it():
@@ -146,6 +157,66 @@ def test_a_real_loop_gets_the_same_batch_again_after_its_window(watch, tmp_path)
 @pytest.mark.tensorflow
 def test_a_run_that_is_not_asked_for_it_stops_at_once(watch):
     assert watch(LOOP, seconds=1.0).recording.idle_step_ns == ()
+
+
+SHORT = """
+import time
+import tensorflow as tf
+def slow(x):
+    time.sleep(0.01)
+    return x
+ds = tf.data.Dataset.range(EPOCH).map(lambda x: tf.numpy_function(slow, [x], tf.int64)).prefetch(2)
+seen = []
+for epoch in range(4):
+    for x in ds:
+        seen.append(int(x))
+print(len(seen), len(set(seen)))
+"""
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_a_loop_that_ends_before_its_window_repeats_an_element_and_goes_on(watch):
+    run = watch(SHORT.replace("EPOCH", "50"), reads_alone=True)
+    recording = run.recording
+    assert len(recording.idle_step_ns) == IDLE_STEPS.value and recording.script_exit.kind == "finished"
+    assert recording.window.closed_by == "script ended"
+    assert statistics.median(recording.idle_step_ns) < 5 * MS
+    (series,) = recording.steps
+    assert len(series.start_ns) == 4 * 50 and max(series.end_ns) - min(series.start_ns) < 60e9
+    seen, different = map(int, run.out.split())
+    assert different == 50 and seen > 4 * 50 + IDLE_STEPS.value
+
+
+@pytest.mark.tensorflow
+@pytest.mark.long
+def test_a_script_that_fails_because_of_them_was_stopped(watch):
+    run = watch(SHORT.replace("EPOCH", "50") + "assert len(seen) == 200\n", reads_alone=True)
+    assert run.recording.script_exit.kind == "stopped" and len(run.recording.idle_step_ns) == IDLE_STEPS.value
+    assert not any("failed" in warning for warning in run.recording.warnings)
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"), [("idle", False), ("trial", False), ("pause", True), ("unprofiled", True), ("open", True)]
+)
+@pytest.mark.parametrize("missing", [0, ENDING_STEPS.value, ENDING_STEPS.value + 1])
+def test_the_last_steps_of_the_last_pass_are_the_ones(state, expected, missing, tmp_path):
+    consumers = Consumers()
+    monitor = quiet_monitor(tmp_path, consumers)
+    consumer = consumers.at("for", None, None)
+    consumer.loops = (Loop(2),)
+    for epoch in range(2):
+        consumer.reads("d1")
+        for number in range(20 - missing * epoch):
+            consumer.begin((100 * epoch + number + 1) * 100 * MS)
+            consumer.fetch_ns = 80 * MS
+            consumer.end((100 * epoch + number + 2) * 100 * MS)
+    monitor.leader, monitor._state, monitor.capture = consumer, state, SimpleNamespace(consumer=consumer)
+    assert not monitor._is_ending(consumer)  # not wanted
+    monitor.idle_steps.is_wanted = True
+    assert monitor._is_ending(consumer) is (expected and missing <= ENDING_STEPS.value)
+    monitor.capture = None
+    assert monitor._is_ending(consumer) is (state == "open" and missing <= ENDING_STEPS.value)
 
 
 @pytest.mark.parametrize("is_leader", [True, False])
