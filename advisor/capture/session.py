@@ -108,6 +108,7 @@ class Session:
         if request.reads_alone and request.ceiling_for is None:
             self._monitor.script_end.on_stop = self._read_alone
             self._monitor.idle_steps.is_wanted = self._is_profiled
+            self._monitor.idle_steps.may_go_on = self._redirection is None  # some writes of redirected runs are kept
         self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
         fit_idle_steps = FitIdleSteps(self._monitor.idle_steps, self._quietly, self._monitor.stop_script)
         self._keras.repeat = fit_idle_steps.begin

@@ -46,6 +46,8 @@ class IdleSteps:
         """Of the steps that began after the buffers had time to fill."""
         self.is_wanted = False
         """Whether the script may be made to go on for so long: not if it is to end by itself, or writes to real files."""
+        self.may_go_on = False
+        """Whether the script may end with other results than without this, because nothing that it writes is kept."""
         self.has_begun = False
         """Whether the script has been given an element again. What fails after that may have failed because of it."""
         self.goes_on = False

@@ -233,7 +233,9 @@ class Monitor(RunWindow):
 
     def _is_ending(self, consumer: ConsumerSteps) -> bool:
         """Whether the loop ends by itself after the next steps, before its window has, and is to make steps without input."""
-        if not self.idle_steps.is_wanted or self._state not in ("pause", "unprofiled", "open"):
+        if not self.idle_steps.is_wanted or not self.idle_steps.may_go_on:
+            return False
+        if self._state not in ("pause", "unprofiled", "open"):
             return False
         last_step = consumer.last_step
         self._end_at_step = math.inf if last_step is None else last_step - ENDING_STEPS.value

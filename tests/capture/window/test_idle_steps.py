@@ -214,6 +214,8 @@ def test_the_last_steps_of_the_last_pass_are_the_ones(state, expected, missing, 
     monitor.leader, monitor._state, monitor.capture = consumer, state, SimpleNamespace(consumer=consumer)
     assert not monitor._is_ending(consumer)  # not wanted
     monitor.idle_steps.is_wanted = True
+    assert not monitor._is_ending(consumer)  # the script may leave other results
+    monitor.idle_steps.may_go_on = True
     assert monitor._is_ending(consumer) is (expected and missing <= ENDING_STEPS.value)
     monitor.capture = None
     assert monitor._is_ending(consumer) is (state == "open" and missing <= ENDING_STEPS.value)
