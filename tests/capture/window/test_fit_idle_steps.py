@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import statistics
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import pytest
@@ -205,9 +206,14 @@ FIT = """
 
 @pytest.mark.tensorflow
 @pytest.mark.long
+@pytest.mark.parametrize(
+    "keras",
+    ["keras", pytest.param("tf_keras", marks=pytest.mark.skipif(find_spec("tf_keras") is None, reason="no tf_keras"))],
+)
 @pytest.mark.parametrize("changes", ["", ", steps_per_execution=4", ", run_eagerly=True"])
-def test_a_real_fit_repeats_a_batch_after_its_window(watch, changes):
-    run = watch(FIT.replace("COMPILE", changes), reads_alone=True, seconds=1.0)
+def test_a_real_fit_repeats_a_batch_after_its_window(watch, keras, changes):
+    text = FIT.replace("import time, keras", f"import time, {keras} as keras").replace("COMPILE", changes)
+    run = watch(text, reads_alone=True, seconds=1.0)
     recording = run.recording
     assert len(recording.idle_step_ns) == IDLE_STEPS.value and recording.script_exit.kind == "stopped"
     (series,) = recording.steps
