@@ -225,7 +225,7 @@ def test_a_real_fit_repeats_a_batch_after_its_window(watch, keras, changes):
     printed = run.out.split()
     assert abs(printed.count("batch") - len(durations)) <= 1 and "end" not in printed
     if "eager" not in changes:
-        assert printed.count("trace") <= 2  # none for the other iterator
+        assert "trace" in printed and "trace" not in printed[len(printed) // 2 :]  # none for the other iterator
 
 
 @pytest.mark.tensorflow
