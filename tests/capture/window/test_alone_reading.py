@@ -75,7 +75,8 @@ def test_the_thread_reads_the_clock_of_the_process():
 
     arrivals = read_in_thread(iter(computing()), (), 0, contextlib.nullcontext)
     assert len(arrivals.cpu_ns) == len(arrivals.elements_ns)
-    assert arrivals.cpu_ns[-1] - arrivals.cpu_ns[0] >= 590 * MS
+    read = len(arrivals.cpu_ns) - 1  # fewer than 30 where other processes have the cores
+    assert read >= 2 and arrivals.cpu_ns[-1] - arrivals.cpu_ns[0] >= (20 * read - 10) * MS
 
 
 def test_too_few_elements_tell_nothing():
