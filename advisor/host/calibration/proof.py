@@ -196,12 +196,6 @@ TRIALS_S = Constant(
     110.0, "s", "Chosen: time for three trials of 30 to 40 s, which leaves most of the budget to the whole script."
 )
 """No trial begins that would end later than so long after the analysis, unless `--budget` is given."""
-WEAK_GAIN = Constant(
-    1.1,
-    "ratio",
-    "Chosen: with a change of 1.07x below it, one of 1.53x stayed undecided after five minutes of a whole script.",
-)
-"""Changes that gain less on the pipeline alone are left out if the whole script has to prove another one, and proves it."""
 OVERTIME_GAIN = Constant(
     1.5,
     "ratio",

@@ -5,11 +5,9 @@ In: the result of the loop on the pipeline alone, a `WholeScript`.  Out: the upd
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from advisor.host.calibration.proof import WEAK_GAIN
 from advisor.model.edits import InsertAfter, MoveAfter, SetOption
 from advisor.model.finding import Finding, Fix
 from advisor.model.termination import is_interrupt
@@ -28,7 +26,6 @@ INJECTING_OPTIONS = (
     "experimental_optimization.inject_prefetch",
 )
 """Options under which tf.data appends a prefetch."""
-_WEAK = "Left out: it gains little on the pipeline alone, and the whole script is proved faster without it."
 
 
 def prove_on_script(
@@ -48,13 +45,11 @@ def prove_on_script(
     whole: EndToEnd | None = None
     late: list[EndToEnd] = []
     is_of_all = False
-    weak = weak_changes(loop, is_asked)
-    base = () if weak else loop.kept
     try:
         for number, attempt in enumerate(loop.attempts):
             if not needs_script(attempt, script.method_of):
                 continue
-            alone = script.measure(base, (*base, attempt.finding), attempt.finding.title)
+            alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
             if alone is not None and alone.is_script_failing:
                 return replace(loop, why=Why.SCRIPT_UNSTABLE), alone
             if alone is None or alone.verdict == REFUSED:
@@ -66,12 +61,11 @@ def prove_on_script(
                 continue
             is_of_step = attempt.finding.is_of_step
             tried = attempt_of(attempt, alone) if is_of_step else _attempt_of(attempt, alone, is_asked)
-            loop = replace(loop, attempts=(*loop.attempts[:number], tried, *loop.attempts[number + 1 :]))
+            attempts = (*loop.attempts[:number], tried, *loop.attempts[number + 1 :])
             if tried.is_kept:
-                loop, weak = _without(loop, weak), ()
-                whole = alone if not base else None
-                base = (*base, tried.finding)
-                loop = replace(loop, kept=base, total=None)
+                whole = alone if not loop.kept else None
+                loop = replace(loop, kept=(*loop.kept, tried.finding), total=None)
+            loop = replace(loop, attempts=attempts)
         if loop.kept and whole is None:
             is_of_all = True
             whole = script.measure((), loop.kept, "all changes")
@@ -91,31 +85,6 @@ def prove_on_script(
             whole = error.result
             script.notes.append(whole.note)
         return loop, whole
-
-
-def weak_changes(loop: LoopResult, is_asked: Callable[[Finding], bool]) -> tuple[Finding, ...]:
-    """Return the kept changes if all of them together gain so little that the whole script would hardly show it.
-
-    Measured on top of them, a change with a large gain would need as many runs again, for all of them together, and all would be
-    undecided if these are not enough.
-
-    Args:
-        loop: The result of the loop on the pipeline alone.
-        is_asked: As for `prove_fixes`; what the user asked for is not weak.
-    """
-    trials = [attempt.trial for attempt in loop.attempts if attempt.is_kept]
-    gains = [trial.speedup.value for trial in trials if trial.speedup is not None]
-    is_weak = len(gains) == len(loop.kept) and math.prod(gains) < WEAK_GAIN.value
-    return loop.kept if is_weak and not any(map(is_asked, loop.kept)) else ()
-
-
-def _without(loop: LoopResult, weak: Sequence[Finding]) -> LoopResult:
-    """The result without weak changes, because the whole script was proved without them."""
-    attempts = tuple(
-        replace(_with_note(attempt, _WEAK), is_kept=False) if attempt.is_kept and attempt.finding in weak else attempt
-        for attempt in loop.attempts
-    )
-    return replace(loop, attempts=attempts, kept=tuple(finding for finding in loop.kept if finding not in weak))
 
 
 def _without_culprit(
