@@ -109,10 +109,15 @@ class Session:
             self._monitor.script_end.on_stop = self._read_alone
             self._monitor.idle_steps.is_wanted = self._is_profiled
             self._monitor.idle_steps.may_go_on = self._redirection is None  # some writes of redirected runs are kept
-        self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
-        fit_idle_steps = FitIdleSteps(self._monitor.idle_steps, self._quietly, self._monitor.stop_script)
-        self._keras.repeat = fit_idle_steps.begin
+        self._keras = self._keras_loops()
         self._live = self._live_session(message.requests_fd)
+
+    def _keras_loops(self) -> KerasLoops:
+        """Return the hooks on Keras, which follow the session's consumers."""
+        keras = KerasLoops(self._consumption, self._monitor, self._warn)
+        idle_steps = FitIdleSteps(self._monitor.idle_steps, self._quietly, self._monitor.stop_script)
+        keras.repeat = idle_steps.begin
+        return keras
 
     @contextlib.contextmanager
     def _quietly(self) -> Iterator[None]:

@@ -189,11 +189,12 @@ def is_alive(pid: int) -> bool:
         return False
 
 
+@pytest.mark.parametrize("text", [pytest.param(LOOP, id="loop"), pytest.param(FIT, id="Keras")])
 def test_steps_without_input_are_in_the_recording_that_is_analysed(
-    write: Callable[[str], Path], analysis: HeldAnalysis
+    text: str, write: Callable[[str], Path], analysis: HeldAnalysis
 ) -> None:
     """They come after the window, whose recording is written when it ends."""
-    path = write(LOOP.replace("[120, 120]", "[400, 400]"))  # so slow that steps wait
+    path = write(text.replace("[120, 120]", "[400, 400]"))  # so slow that steps wait
     recording = capture(analysis, path, is_without_input=True)
     assert len(recording.idle_step_ns) == IDLE_STEPS.value
     (pid,) = starts(path)

@@ -14,7 +14,6 @@ from typing import Any
 
 from advisor.capture.instrument.consumer_hooks import Consumption
 from advisor.capture.instrument.dataset_ids import call_id_of, is_dataset
-from advisor.capture.instrument.keras_loops import KerasLoops
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.capture.request import SessionRequest
 from advisor.capture.session import Session
@@ -32,7 +31,7 @@ class CountedRun(Session):
         self._consumption = Consumption(
             self._recorder.finder, self._consumers, self._monitor, self._warn, self._consumed
         )
-        self._keras = KerasLoops(self._consumption, self._monitor, self._warn)
+        self._keras = self._keras_loops()
         self._consumptions = 0
         """Number of consumptions so far."""
         self._is_counting, self._is_over = True, False
