@@ -97,6 +97,16 @@ class Measurement:
         self._start = self._profiled = Snapshot.take()
 
     @property
+    def has_unprofiled(self) -> bool:
+        """Whether a stretch without the profiler has ended."""
+        return self._unprofiled_part is not None
+
+    @property
+    def stretch_steps(self) -> int:
+        """Number of steps in the current stretch so far."""
+        return self.consumer.count - self.first_step if self.consumer is not None else 0
+
+    @property
     def start_ns(self) -> int:
         """Unix time of the start of the current stretch."""
         return self._profiled.time_ns
@@ -133,7 +143,8 @@ class Measurement:
         Returns:
             The completed capture, or `capture` itself if too few steps were measured or they belong to another consumer.
         """
-        self.end_unprofiled()
+        if self._unprofiled_part is None:
+            self.end_unprofiled()
         if (
             self._unprofiled_part is None
             or self._unprofiled_part[2] < UNPROFILED_MIN_STEPS.value

@@ -124,8 +124,14 @@ class RunWindow:
         Args:
             reason: Why, as in `Window.closed_by`.
         """
-        if self._state == "unprofiled" and self.capture is not None and self._measurement is not None:
-            self.capture = self._pause_samples.added_to(self._measurement.add_unprofiled_to(self.capture))
+        measurement, trial = self._measurement, self.capture
+        if measurement is not None and trial is not None:
+            # The last steps of a loop get what is left in the buffers, so a short profile of them says nothing of all others.
+            is_same = measurement.has_unprofiled and trial.consumer is measurement.consumer
+            is_short = is_same and measurement.stretch_steps < trial.window.steps
+            if self._state == "unprofiled" or (self._state == "open" and is_short):
+                self.capture = self._pause_samples.added_to(measurement.add_unprofiled_to(trial))
+                self._state = "unprofiled"  # its profile is abandoned
         self._close(reason)
 
     def _note_unprofiled(self, why: str) -> None:

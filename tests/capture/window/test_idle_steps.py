@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -15,7 +16,7 @@ from advisor.capture.window.schedule import Limits
 from advisor.host.calibration.window import ENDING_STEPS, IDLE_SETTLE_S, IDLE_SILENCE_S, IDLE_STEPS
 from advisor.model.recording import Loop
 from advisor.model.window_readings import BufferLevels
-from tests.capture.window.monitors import quiet_monitor
+from tests.capture.window.monitors import Sessions, quiet_monitor
 
 MS = 1_000_000
 SETTLE_NS = int(IDLE_SETTLE_S.value * 1e9)
@@ -265,3 +266,32 @@ def test_a_loop_that_notices_is_stopped_all_the_same(after, watch):
     run = watch(text, reads_alone=True, seconds=1.0)
     assert run.recording.script_exit.kind == "stopped" and run.recording.idle_step_ns == ()
     assert not any("failed" in warning for warning in run.recording.warnings)
+
+
+@pytest.mark.parametrize(("profiled", "expected"), [(25, 40), (60, 60)])
+def test_a_short_profile_of_the_last_steps_does_not_replace_the_trial(profiled, expected, tmp_path):
+    """They get what is left in a shuffle buffer, so that they do not wait."""
+    consumers = Consumers()
+    monitor = quiet_monitor(tmp_path, consumers)
+    monitor.profiler = Sessions()
+    monitor.leader = consumer = consumers.at("for", None, None)
+
+    def make(steps):
+        for _ in range(steps):
+            consumer.begin(time.time_ns())
+            consumer.end(time.time_ns() + MS)
+
+    make(2)
+    monitor._open(consumer, "trial")
+    make(40)
+    monitor._close("trial")
+    monitor._open(consumer, "unprofiled")
+    make(100)
+    monitor._measurement.end_unprofiled()
+    monitor._measurement.start_profiler()
+    monitor._state = "open"
+    make(profiled)
+    monitor._end("script ended")
+    window = monitor.capture.window
+    assert (window.steps, window.plain_steps, window.closed_by) == (expected, 100, "script ended")
+    assert not monitor.profiler.is_running
