@@ -80,6 +80,41 @@ def check(recorded: Recorded, dataset: Any, is_apart: bool, is_unknown: bool) ->
         assert [x.tolist() for x in edited.as_numpy_iterator()] == [x.tolist() for x in dataset.as_numpy_iterator()]
 
 
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("inner_drops", [False, True])
+def test_blocks_make_the_same_windows_whatever_their_number(inner_drops: bool) -> None:
+    """128 windows of one number come from one call: fewer, just as many, one more, and several blocks."""
+    import tensorflow as tf
+
+    for windows in (1, 127, 128, 129, 400):
+        with install() as recorded:
+            dataset = tf.data.Dataset.range(windows + 3).window(4, 1, drop_remainder=True)
+            dataset = dataset.flat_map(lambda rows: rows.batch(4, drop_remainder=inner_drops))
+            check(recorded, dataset, is_apart=False, is_unknown=False)
+
+
+def written_for(calls: tuple[Call, ...]) -> str:
+    """The function that is written for these calls."""
+    return next(edit.text for edit in edits_for(calls) if isinstance(edit, SetFunction))
+
+
+def test_large_windows_are_made_in_smaller_blocks_or_one_by_one() -> None:
+    complete = with_arguments("window", drop_remainder=True)
+    sizes = {32: ".batch(128)", 10_000: ".batch(20)", 30_000: None, None: None}
+    for row_bytes, block in sizes.items():
+        calls = tuple(
+            dataclasses.replace(call, element_bytes=row_bytes) if call.method == "from_tensor_slices" else call
+            for call in complete
+        )
+        text = written_for(calls)
+        assert (block in text and "unbatch" in text) if block is not None else "batch" not in text
+
+
+def test_incomplete_windows_are_made_one_by_one() -> None:
+    """Those at the end are shorter than the others."""
+    assert ".map(lambda first: rows[first : first + 20])" in written_for(with_arguments("window", drop_remainder=False))
+
+
 def changed(method: str, **changes: Any) -> tuple[Call, ...]:
     return tuple(dataclasses.replace(call, **changes) if call.method == method else call for call in MADE.calls)
 

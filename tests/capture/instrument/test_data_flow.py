@@ -131,6 +131,22 @@ def test_padding_is_kept_by_functions_that_make_it_of_itself_in_every_open_dimen
             )
 
 
+def test_reading_a_function_inside_another_adds_no_ops_to_that(tf):
+    """They would be in the user's graph, and a changed text would not make the graph that was proved."""
+    ops = []
+
+    def outer(numbers):
+        parts = tf.data.Dataset.from_tensor_slices(numbers).batch(2)
+        made = parts.map(tf.abs)
+        before = len(tf.compat.v1.get_default_graph().get_operations())
+        assert facts(made, tf.abs).keeps_padding is True
+        ops.append(len(tf.compat.v1.get_default_graph().get_operations()) - before)
+        return made
+
+    tf.data.Dataset.from_tensors(tf.range(6)).flat_map(outer)
+    assert ops == [0]
+
+
 def test_a_function_inside_another_uses_its_values_or_does_not(tf):
     seen = {}
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([1, 2], [3, 4]), 0)
