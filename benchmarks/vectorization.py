@@ -28,6 +28,7 @@ from advisor.capture.instrument.dataset_api import record_dataset_api
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.capture.instrument.replay_log import ReplayLog
+from advisor.capture.instrument.straight_code import is_straight_code
 from advisor.model.calls import Call
 from advisor.model.catalog import BATCH_FORM_OPS, ELEMENT_SPLITTING_OPS, ELEMENTWISE_OPS
 from advisor.model.edits import MoveAfter, Vectorize
@@ -214,14 +215,15 @@ def seen(recorder: Recorder, folder: Path, kind: str, name: str, elements: Any, 
     recorder.is_open = False
     calls = {call.method: call for call in recorder.calls() if call.made_by is None and call.nested_in is None}
     decision = decision_of(recorder.calls(), calls)
-    move, wrap = MoveAfter(calls["map"].id, calls["batch"].id), Vectorize(calls["map"].id)
+    is_plain = is_straight_code(function)
+    move, wrap = MoveAfter(calls["map"].id, calls["batch"].id), Vectorize(calls["map"].id, is_plain=is_plain)
     is_as_it_is = decision.startswith(AS_IT_IS)
     is_converted = judged(recorder, dataset, folder, move, wrap) is not None
     level = judged(recorder, dataset, folder, move) if is_as_it_is else judged(recorder, dataset, folder, move, wrap)
     speedup = (
         None
         if level is None
-        else speedup_of(elements, function, function if is_as_it_is else batch_function(function, tf))
+        else speedup_of(elements, function, function if is_as_it_is else batch_function(function, is_plain, tf))
     )
     return Row(kind, name, is_converted, level or "", speedup, decision)
 

@@ -6,7 +6,7 @@ Both sets are closed. Two interpreters apply `Edit`s: `replay/replay.py` at run 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from advisor.model.calls import Site
 
@@ -72,6 +72,9 @@ class Vectorize:
     """
 
     call_id: str
+    is_plain: bool = field(default=False, kw_only=True)
+    """Whether the function needs no AutoGraph (`FunctionFacts.is_straight_code`). Otherwise it is called through a `tf.function`,
+    which runs once more per batch, with a single element, if it draws random numbers."""
 
 
 VECTORIZED_MAP = "advisor_vectorized_map"

@@ -61,7 +61,10 @@ def vectorizing_fix(analysis: Analysis, call: Call, batched: Call) -> Fix | None
     moves = moves_after_batch(analysis, call, batched)
     if moves is None:
         return None
-    return Fix((*moves, Vectorize(call.id)), vectorized_safety(call.function), is_auto=not has_branches(call.function))
+    # An assertion would be checked for the first row of a batch only, if no function around it were vectorised as a whole.
+    is_plain = call.function.is_straight_code and not CHECKING_OPS.intersection(call.function.ops)
+    edit = Vectorize(call.id, is_plain=is_plain)
+    return Fix((*moves, edit), vectorized_safety(call.function), is_auto=not has_branches(call.function))
 
 
 def moves_after_batch(analysis: Analysis, call: Call, batched: Call) -> tuple[Edit, ...] | None:

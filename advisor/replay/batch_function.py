@@ -13,7 +13,7 @@ from typing import Any
 from advisor.capture.instrument.traced_functions import RANDOM_OPS
 
 
-def batch_function(function: Callable[..., Any], tensorflow: Any) -> Callable[..., Any]:  # noqa: ANN401
+def batch_function(function: Callable[..., Any], is_plain: bool, tensorflow: Any) -> Callable[..., Any]:  # noqa: ANN401
     """Return a function that applies `function` to every row of a batch at once.
 
     Tracing it raises a ValueError if an op of `function` has no vectorised form. `tf.function` is needed because AutoGraph does
@@ -21,13 +21,13 @@ def batch_function(function: Callable[..., Any], tensorflow: Any) -> Callable[..
 
     Args:
         function: The function of one element, with an argument per component.
+        is_plain: Whether it needs no AutoGraph.
         tensorflow: The imported module.
     """
 
     def on_batch(*rows: Any) -> Any:  # noqa: ANN401
-        return tensorflow.vectorized_map(
-            lambda row: tensorflow.function(function)(*row), rows, fallback_to_while_loop=False
-        )
+        called = function if is_plain else tensorflow.function(function)
+        return tensorflow.vectorized_map(lambda row: called(*row), rows, fallback_to_while_loop=False)
 
     return tensorflow.autograph.experimental.do_not_convert(on_batch)  # type: ignore[no-any-return]
 

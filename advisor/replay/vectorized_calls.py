@@ -58,4 +58,6 @@ def _function_of_batches(name: str, edit: Vectorize, function: Callable[..., Any
 
     if isinstance(edit, VectorizeParts):
         return function_of_parts(name, edit, function, tf.vectorized_map)
-    return ragged_function(edit, function) if isinstance(edit, VectorizeRagged) else batch_function(function, tf)
+    if isinstance(edit, VectorizeRagged):
+        return ragged_function(edit, function)
+    return batch_function(function, edit.is_plain, tf)

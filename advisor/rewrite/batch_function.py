@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 import libcst as cst
 
 from advisor.model.calls import Call
+from advisor.model.edits import Vectorize
 from advisor.rewrite.arguments import find_argument
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.splices import Splice
@@ -22,13 +23,19 @@ NameOf = Callable[[str, cst.CSTNode], str]
 
 
 def vectorize(
-    source: Source, call: LocatedCall, feeding: Call | None, name_of: NameOf, written: Collection[Splice] = ()
+    source: Source,
+    call: LocatedCall,
+    edit: Vectorize,
+    feeding: Call | None,
+    name_of: NameOf,
+    written: Collection[Splice] = (),
 ) -> list[Splice]:
     """Wrap the function of a `map`.
 
     Args:
         source: The text.
         call: The `map`.
+        edit: Whether its function needs AutoGraph.
         feeding: The call whose elements it takes; None if unknown.
         name_of: See `NameOf`.
         written: The companions that were written for other calls.
@@ -46,21 +53,26 @@ def vectorize(
     is_single = feeding is not None and bool(feeding.element_spec) and not feeding.element_spec.startswith("(")
     definition = definition_of(source, text)
     if definition is not None:
-        named = _companion(source, definition, is_single, name_of)
+        named = _companion(source, definition, edit, is_single, name_of)
         if named is not None and all(other == named[1] or other.start != named[1].start for other in written):
             return [Splice(argument.start, argument.end, named[0]), *(() if named[1] in written else (named[1],))]
     check_meaning(source, call, text)
-    rows, body = _body(source, text, is_single, lambda name: name_of(name, call.node))
+    rows, body = _body(source, text, edit, is_single, lambda name: name_of(name, call.node))
     return [Splice(argument.start, argument.end, f"lambda {rows}: {body}")]
 
 
-def _body(source: Source, function: str, is_single: bool, name_of: Callable[[str], str]) -> tuple[str, str]:
+def _body(
+    source: Source, function: str, edit: Vectorize, is_single: bool, name_of: Callable[[str], str]
+) -> tuple[str, str]:
     """Return (the parameters, the expression) of a function of a batch."""
-    converted, vectorized_map = name_of("tf.function"), name_of("tf.vectorized_map")
+    vectorized_map = name_of("tf.vectorized_map")
     rows, row = source.names.fresh("rows"), source.names.fresh("row")
+    called = function if edit.is_plain else f"{name_of('tf.function')}({function})"
     if is_single:
-        return rows, f"{vectorized_map}({converted}({function}), {rows}, fallback_to_while_loop=False)"
-    per_row = f"lambda {row}: {converted}({function})(*{row})"
+        return rows, f"{vectorized_map}({called}, {rows}, fallback_to_while_loop=False)"
+    if edit.is_plain and function.startswith("lambda"):
+        called = f"({called})"
+    per_row = f"lambda {row}: {called}(*{row})"
     return f"*{rows}", f"{vectorized_map}({per_row}, {rows}, fallback_to_while_loop=False)"
 
 
@@ -78,14 +90,14 @@ def definition_of(source: Source, text: str) -> cst.FunctionDef | None:
 
 
 def _companion(
-    source: Source, definition: cst.FunctionDef, is_single: bool, name_of: NameOf
+    source: Source, definition: cst.FunctionDef, edit: Vectorize, is_single: bool, name_of: NameOf
 ) -> tuple[str, Splice] | None:
     """Return the name and the text of a function of a batch that follows the function of one element; None if unclear."""
     end = source.line_span(definition)[1]
     function = definition.name.value
     name = source.names.fresh(f"{function}_batch")
     try:
-        rows, body = _body(source, function, is_single, lambda path: name_of(path, definition))
+        rows, body = _body(source, function, edit, is_single, lambda path: name_of(path, definition))
     except CannotRewriteError:
         return None
     if source.text[end - 1] not in "\r\n":

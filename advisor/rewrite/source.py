@@ -191,7 +191,7 @@ class _Rewriting:
                 self._companions += splices[1:]
                 yield from splices
             case Vectorize():
-                splices = vectorize(source, call, self._feeding(edit), self._write_name, self._companions)
+                splices = vectorize(source, call, edit, self._feeding(edit), self._write_name, self._companions)
                 self._companions += splices[1:]
                 yield from splices
             case SetFunction():

@@ -68,6 +68,13 @@ def test_a_function_of_which_anything_is_unknown_or_has_state_is_left_alone(func
     assert edits_of("map", "batch", function=function) is None
 
 
+def test_only_straight_code_without_assertions_is_called_without_autograph():
+    straight = dataclasses.replace(MEAN, is_straight_code=True)
+    asserting = dataclasses.replace(straight, ops={"Mean": 1, "Assert": 1}, stateful_ops=("Assert",))
+    assert edits_of("map", "batch", function=straight) == (MoveAfter("map", "batch"), Vectorize("map", is_plain=True))
+    assert edits_of("map", "batch", function=asserting) == (MoveAfter("map", "batch"), Vectorize("map"))
+
+
 def test_a_function_that_draws_random_numbers_draws_others():
     draws = dataclasses.replace(
         MEAN,

@@ -17,9 +17,9 @@ from tests.recorded import Recorded
 pytestmark = pytest.mark.tensorflow
 
 
-def vectorized(recorded: Recorded) -> tuple[MoveAfter, Vectorize]:
+def vectorized(recorded: Recorded, is_plain: bool = False) -> tuple[MoveAfter, Vectorize]:
     call_id = recorded.call("map").id
-    return MoveAfter(call_id, recorded.call("batch").id), Vectorize(call_id)
+    return MoveAfter(call_id, recorded.call("batch").id), Vectorize(call_id, is_plain=is_plain)
 
 
 def values(dataset: Any) -> list[list[Any]]:
@@ -69,6 +69,21 @@ def test_nested_elements_are_passed_as_arguments_and_other_changes_of_the_call_h
     now = {call.id: call for call in edited_calls(recorded.recorder, work)}
     assert now[call.id].inputs == (recorded.call("batch").id,)
     assert now[call.id].arguments["num_parallel_calls"] == 2
+
+
+def test_a_function_without_anything_for_autograph_is_called_without_another_function(recorded: Recorded) -> None:
+    import tensorflow as tf
+
+    def pair(row: Any) -> Any:
+        row["sum"] = tf.reduce_sum(row["x"])  # of a dictionary that is its own
+        return row, row["x"] / row["sum"]
+
+    dataset = tf.data.Dataset.from_tensor_slices({"x": rows(7)}).map(pair).batch(3)
+    expected = values(dataset)
+    edited = recorded.replay(dataset, *vectorized(recorded, is_plain=True))
+    assert edited.element_spec == dataset.element_spec
+    assert values(edited) == expected
+    assert not edited._map_func.function.graph.as_graph_def().library.function
 
 
 @pytest.mark.parametrize(
@@ -126,7 +141,8 @@ def test_a_map_that_uses_the_element_of_the_outer_call_stays_in_its_function(rec
         recorded.replay(dataset, vectorized(recorded)[0])
 
 
-def test_each_row_of_a_batch_draws_numbers_of_its_own(recorded: Recorded) -> None:
+@pytest.mark.parametrize("is_plain", [False, True])
+def test_each_row_of_a_batch_draws_numbers_of_its_own(recorded: Recorded, is_plain: bool) -> None:
     import tensorflow as tf
 
     def noisy(row: Any) -> Any:
@@ -134,7 +150,7 @@ def test_each_row_of_a_batch_draws_numbers_of_its_own(recorded: Recorded) -> Non
         return row, tf.random.uniform([], maxval=10**9, dtype=tf.int64), tf.random.truncated_normal([2])
 
     dataset = tf.data.Dataset.from_tensor_slices(tf.zeros([64, 3])).map(noisy).batch(32)
-    edited = recorded.replay(dataset, *vectorized(recorded))
+    edited = recorded.replay(dataset, *vectorized(recorded, is_plain))
     batches = values(edited)
     for component in range(3):
         drawn = {str(row) for batch in batches for row in batch[component]}
@@ -150,7 +166,7 @@ def test_a_function_that_draws_once_for_all_rows_is_refused(
 
     dataset = tf.data.Dataset.from_tensor_slices(rows(8)).map(lambda row: row + tf.random.uniform([])).batch(4)
     # What applying the function to the batch as it is would do.
-    monkeypatch.setattr(vectorized_calls, "batch_function", lambda function, tensorflow: function)
+    monkeypatch.setattr(vectorized_calls, "batch_function", lambda function, is_plain, tensorflow: function)
     with pytest.raises(CannotVectorize, match="would not draw random numbers of its own for each row"):
         recorded.replay(dataset, *vectorized(recorded))
 

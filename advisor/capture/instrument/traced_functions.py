@@ -19,6 +19,7 @@ from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
 from advisor.capture.instrument.function_lines import function_lines, named_function, site_of
 from advisor.capture.instrument.padding_kept import keeps_padding
 from advisor.capture.instrument.ragged_forms import ragged_results
+from advisor.capture.instrument.straight_code import is_straight_code
 from advisor.model.calls import CalledFunction, FunctionFacts, Site
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.op_effects import CALLING_OPS, SEED_OPS, is_dataset_op
@@ -154,6 +155,7 @@ def function_facts(
         else None,
         varying_parameters=() if flow is None else flow.varying_parameters,
         batch_layers=of_layers.classes,
+        is_straight_code=is_straight_code(function),
     )
 
 

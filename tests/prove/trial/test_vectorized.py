@@ -70,8 +70,8 @@ def test_results_that_differ_in_their_last_digits_are_numerics_and_the_deviation
 
     exact = vectorized_calls.batch_function
 
-    def rounded(function: Any, tensorflow: Any) -> Any:
-        return lambda *rows: exact(function, tensorflow)(*rows) * tf.constant(1 + 2**-22, tf.float32)
+    def rounded(function: Any, is_plain: bool, tensorflow: Any) -> Any:
+        return lambda *rows: exact(function, is_plain, tensorflow)(*rows) * tf.constant(1 + 2**-22, tf.float32)
 
     dataset = numbers(70).map(lambda row: row * tf.reduce_sum(row)).batch(16)
     monkeypatch.setattr(vectorized_calls, "batch_function", rounded)
@@ -81,8 +81,8 @@ def test_results_that_differ_in_their_last_digits_are_numerics_and_the_deviation
     assert seen.note.endswith("units in the last place (float32).")
     assert seen.holds(Safety.NUMERICS) and not seen.holds(Safety.EXACT)
 
-    def wrong(function: Any, tensorflow: Any) -> Any:
-        return lambda *rows: exact(function, tensorflow)(*rows) * 1.01
+    def wrong(function: Any, is_plain: bool, tensorflow: Any) -> Any:
+        return lambda *rows: exact(function, is_plain, tensorflow)(*rows) * 1.01
 
     monkeypatch.setattr(vectorized_calls, "batch_function", wrong)
     assert judge(dataset, *vectorized(recorded)).seen is Safety.CHANGES
@@ -135,7 +135,7 @@ def test_a_trial_refuses_other_rounding_unless_it_is_allowed(
     monkeypatch.setattr(
         vectorized_calls,
         "batch_function",
-        lambda function, tensorflow: lambda *rows: exact(function, tensorflow)(*rows) * tf.constant(1 + 2**-22),
+        lambda function, is_plain, tensorflow: lambda *rows: exact(function, is_plain, tensorflow)(*rows) * tf.constant(1 + 2**-22),
     )
     dataset = numbers(64).map(lambda row: row * tf.reduce_sum(row)).batch(32)
     edits = vectorized(recorded)

@@ -52,6 +52,37 @@ ds = (
           "tf.function(lambda x, y: (x / tf.reduce_sum(x), y * 2))(*row), rows_2, fallback_to_while_loop=False), "
           "num_parallel_calls=2)\n")],
     ),
+    "a named function without anything for AutoGraph": Snippet(
+        """\
+import tensorflow as tf
+
+def center(row):
+    return row - tf.reduce_mean(row)
+
+ds = tf.data.Dataset.from_tensor_slices(tf.reshape(tf.range(44.0), [11, 4]))
+ds = ds.map(center)
+ds = ds.batch(4)
+""",
+        lambda c: [MoveAfter(c("map"), c("batch")), Vectorize(c("map"), is_plain=True)],
+        [("    return row - tf.reduce_mean(row)\n",
+          "    return row - tf.reduce_mean(row)\n\n\ndef center_batch(rows):\n"
+          "    return tf.vectorized_map(center, rows, fallback_to_while_loop=False)\n"),
+         ("ds = ds.map(center)\nds = ds.batch(4)\n", "ds = ds.batch(4)\nds = ds.map(center_batch)\n")],
+        added=("def center_batch(rows):", "return tf.vectorized_map(center, rows, fallback_to_while_loop=False)"),
+    ),
+    "a lambda of two components without anything for AutoGraph": Snippet(
+        """\
+import tensorflow as tf
+
+rows = [[1.0, 2.0], [3.0, 5.0], [8.0, 4.0]]
+ds = tf.data.Dataset.from_tensor_slices((rows, [1.0, 2.0, 3.0]))
+ds = ds.map(lambda x, y: (x / tf.reduce_sum(x), y * 2)).batch(2)
+""",
+        lambda c: [MoveAfter(c("map"), c("batch")), Vectorize(c("map"), is_plain=True)],
+        [(".map(lambda x, y: (x / tf.reduce_sum(x), y * 2)).batch(2)",
+          ".batch(2).map(lambda *rows_2: tf.vectorized_map(lambda row: (lambda x, y: (x / tf.reduce_sum(x), y * 2))(*row), "
+          "rows_2, fallback_to_while_loop=False))")],
+    ),
     "a dictionary, a keyword, another name of TensorFlow": Snippet(
         """\
 import tensorflow.compat.v2 as tf2
