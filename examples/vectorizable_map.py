@@ -1,7 +1,7 @@
 """vectorizable-map: a function of many small ops is called once per element, although its ops can process a batch.
 
 The marked map computes and normalises 32 numbers at a time. After the batch, one call processes 512 rows:
-`.batch(512).map(lambda rows: tf.vectorized_map(tf.function(waves), rows, fallback_to_while_loop=False))`.
+`.batch(512).map(lambda rows: tf.vectorized_map(waves, rows, fallback_to_while_loop=False))`.
 """
 
 import argparse
