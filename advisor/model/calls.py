@@ -171,6 +171,9 @@ class FunctionFacts:
     batch_layers: tuple[str, ...] = ()
     """Classes of the Keras layers in it that take a batch as they take one element, whatever their ops; `is_elementwise` counts
     on that."""
+    is_python_row_wise: bool = False
+    """Whether all Python functions that its ops call compute for a batch of rows what they compute for each row, as far as NumPy
+    is concerned; False if that is unknown."""
     is_straight_code: bool = False
     """Whether it calls TensorFlow's functions one after the other and contains nothing that AutoGraph converts; False if that is
     unknown."""

@@ -82,9 +82,9 @@ def mixed_function(analysis: Analysis, call: Call, batched: Call) -> Mixed:
 
 def _reason_against(function: FunctionFacts) -> str:
     """Why its results may depend on more than its element, constants, static tables and its own draws, as a clause."""
-    if function.python_ops or not function.is_traced:
+    if (function.python_ops and not function.is_python_row_wise) or not function.is_traced:
         return "it runs Python code"
-    known = CHECKING_OPS | DRAWING_OPS | READING_OPS
+    known = CHECKING_OPS | DRAWING_OPS | READING_OPS | frozenset(function.python_ops)
     if function.stateful_ops is None or not known.issuperset(function.stateful_ops):
         return "it has stateful ops"
     if not DRAWING_OPS.issuperset(function.random_ops):

@@ -56,7 +56,7 @@ def batch_lines(
     if site is None or code is None or len(operations) > _MAX_OPS or inspect.unwrap(function) is not function:  # type: ignore[arg-type]
         return ()
     bodies = {body.signature.name: body.node_def for body in graph.as_graph_def().library.function}
-    if not _is_mixed(operations, bodies):
+    if not _is_mixed(operations, bodies, alike):
         return ()
     count = len(graph.inputs) - len(getattr(graph, "captures", ()))
     # What an op with state returns belongs to its element, as if it depended on it: random numbers, above all.
@@ -100,11 +100,12 @@ def batch_lines(
     )
 
 
-def _is_mixed(operations: Iterable[Any], bodies: Mapping[str, Any]) -> bool:
-    """Whether some op has no converter, and none runs Python code."""
+def _is_mixed(operations: Iterable[Any], bodies: Mapping[str, Any], alike: Set[str]) -> bool:
+    """Whether some op has no converter, and none runs Python code that may treat a batch otherwise than each of its elements."""
     known = VECTORIZABLE_OPS | LOOP_INVARIANT_OPS | DRAWING_OPS | PLUMBING
-    types = {node.op for op in operations for node in nodes_inside(op.node_def, bodies)}
-    return not known.issuperset(types) and not types.intersection(PYTHON_OPS)
+    nodes = [(op, node) for op in operations for node in nodes_inside(op.node_def, bodies)]
+    is_unknown = any(node.op in PYTHON_OPS and op.name not in alike for op, node in nodes)
+    return not known.issuperset(node.op for _, node in nodes) and not is_unknown
 
 
 def _may_differ_in_length(op: Any) -> bool:  # noqa: ANN401

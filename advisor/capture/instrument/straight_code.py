@@ -36,8 +36,6 @@ def is_straight_code(function: object) -> bool:
     """
     if not isinstance(function, FunctionType) or hasattr(function, "__wrapped__"):
         return False
-    if getattr(function, "__autograph_info__", None) is not None or hasattr(function, "ag_dnc_wrapper__"):
-        return False
     code = function.__code__
     if getattr(code, "co_exceptiontable", b""):  # a `with`, or a `try`
         return False

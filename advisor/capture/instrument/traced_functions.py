@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from types import FunctionType
 from typing import Any
 
@@ -17,6 +18,7 @@ from advisor.capture.instrument.batch_lines import batch_lines
 from advisor.capture.instrument.captured_state import Captured, captured_by, uses_enclosing
 from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
 from advisor.capture.instrument.function_lines import function_lines, named_function, site_of
+from advisor.capture.instrument.numpy_rows import row_wise_ops
 from advisor.capture.instrument.padding_kept import keeps_padding
 from advisor.capture.instrument.ragged_forms import ragged_results
 from advisor.capture.instrument.straight_code import is_straight_code
@@ -118,6 +120,8 @@ def function_facts(
     flow = _dataflow(wrappers, random_ops, site, of_layers)
     is_split = flow is not None and bool(random_ops or any(is_dataset_op(op) for op in ops))
     is_mixed = flow is not None and not flow.is_elementwise
+    row_wise = _row_wise(wrappers) if is_mixed else frozenset[str]()
+    alike = of_layers.alike | row_wise
     return FunctionFacts(
         name=function_name(function),
         site=site,
@@ -141,12 +145,12 @@ def function_facts(
             random_ops,
             named_function(function, is_user_file) if is_split or is_mixed else None,
             is_split,
-            of_layers if is_mixed else None,
+            replace(of_layers, alike=alike) if is_mixed else None,
         ),
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,
         uses_enclosing=any(uses_enclosing(wrapper.function.graph) for wrapper in wrappers),
-        batch_lines=batch_lines(wrappers[0].function.graph, function, site, of_layers.alike, of_layers.unlike)
+        batch_lines=batch_lines(wrappers[0].function.graph, function, site, alike, of_layers.unlike)
         if is_mixed
         else (),
         ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
@@ -156,6 +160,7 @@ def function_facts(
         varying_parameters=() if flow is None else flow.varying_parameters,
         batch_layers=of_layers.classes,
         is_straight_code=is_straight_code(function),
+        is_python_row_wise=bool(row_wise) and len(row_wise) == sum(ops[op] for op in ops if op in PYTHON_OPS),
     )
 
 
@@ -190,6 +195,14 @@ def _of_layers(wrappers: list[Any], function: object, site: Site | None) -> Laye
         return ops_of_layers(wrappers[0].function.graph, function, site) if len(wrappers) == 1 else LayerOps()
     except (AttributeError, TypeError, ValueError):  # as in `_dataflow`
         return LayerOps()
+
+
+def _row_wise(wrappers: list[Any]) -> frozenset[str]:
+    """The ops whose Python functions compute for a batch what they compute for each row; none if that cannot be found out."""
+    try:
+        return row_wise_ops(wrappers[0].function.graph) if len(wrappers) == 1 else frozenset()
+    except (AttributeError, TypeError, ValueError):  # as in `_dataflow`
+        return frozenset()
 
 
 def _dataflow(wrappers: list[Any], random_ops: set[str], site: Site | None, of_layers: LayerOps) -> Dataflow | None:

@@ -135,7 +135,9 @@ def test_a_trial_refuses_other_rounding_unless_it_is_allowed(
     monkeypatch.setattr(
         vectorized_calls,
         "batch_function",
-        lambda function, is_plain, tensorflow: lambda *rows: exact(function, is_plain, tensorflow)(*rows) * tf.constant(1 + 2**-22),
+        lambda function, is_plain, tensorflow: (
+            lambda *rows: exact(function, is_plain, tensorflow)(*rows) * tf.constant(1 + 2**-22)
+        ),
     )
     dataset = numbers(64).map(lambda row: row * tf.reduce_sum(row)).batch(32)
     edits = vectorized(recorded)
