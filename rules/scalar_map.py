@@ -26,6 +26,7 @@ from advisor.rule import (
     is_cached_downstream,
     is_editable,
     label,
+    moves_after_batch,
     padding_obstacle,
     place,
     predict_batched,
@@ -47,9 +48,11 @@ class ScalarMap(Rule):
     It moves the `map` after the `batch`. The function then runs once per batch, on tensors with an additional leading
     dimension. An edit is proposed only if the graph of the function guarantees the same values either way: every op
     is element-wise or accepts batches as they are (look-ups in tables, `tf.gather` from a constant, `one_hot`,
-    `decode_raw`, `decode_csv`, `tf.strings` functions, `tf.image.resize`), tensors derived from the element that meet
-    in an op have the same number of dimensions, and no constant there has more. Functions with other ops may be
-    vectorised (`vectorizable-map`). `advisor fix` compares real elements bit for bit before it keeps the change.
+    `decode_raw`, `decode_csv`, `tf.strings` functions, `tf.image.resize`; a `tf.numpy_function` if its function is straight
+    code that calls only NumPy's element-wise functions, and others along an axis counted from the end), tensors derived
+    from the element that meet in an op have the same number of dimensions, and no constant there has more. Functions with
+    other ops may be vectorised (`vectorizable-map`). `advisor fix` compares real elements bit for bit before it keeps the
+    change.
 
     ## When not to
     When the function depends on the shape of its element, or elements have different shapes (ragged tensors). After a
@@ -80,7 +83,10 @@ class ScalarMap(Rule):
                 continue
             if batched.method == "batch" and record_parser(call) is not None:
                 continue  # left to parse-per-record
-            edits = edits_to_batch_first(analysis, call, batched)
+            is_python = call.function is not None and call.function.is_python_row_wise
+            # NumPy may make equal shapes of different ones, which the spec of its results does not tell.
+            move = moves_after_batch if is_python else edits_to_batch_first
+            edits = move(analysis, call, batched)
             is_fused = any(fused.id == batched.id for fused in iterator.calls)
             calls = (iterator.elements or 0) * (size if is_fused else 1)
             op_share = sum(op.total_ns for op in iterator.ops) / iterator.busy_ns if iterator.busy_ns else 1.0
@@ -151,6 +157,8 @@ class ScalarMap(Rule):
 def why_same(call: Call) -> str:
     """Why the function takes batches, as a clause."""
     layers = call.function.batch_layers if call.function is not None else ()
+    if call.function is not None and call.function.is_python_row_wise:
+        return "Its NumPy function computes each row on its own, and its ops are element-wise"
     return (
         f"{' and '.join(layers)} take{'s' * (len(layers) == 1)} batches, too" if layers else "Its ops are element-wise"
     )
@@ -181,7 +189,8 @@ def is_elementwise(call: Call) -> bool:
     known = catalog.ELEMENTWISE_OPS | catalog.ELEMENT_SPLITTING_OPS
     if function is not None and function.is_elementwise:
         known |= catalog.BATCH_FORM_OPS
-        known |= frozenset(function.ops) if function.batch_layers else frozenset()
+        known |= frozenset(function.ops) if function.batch_layers and not function.random_ops else frozenset()
+        known |= frozenset(function.python_ops) if function.is_python_row_wise else frozenset()
     if function is None or not function.ops or not known.issuperset(function.ops):
         return False
     return function.is_elementwise is not False

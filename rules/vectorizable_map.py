@@ -73,13 +73,14 @@ class VectorizableMap(Rule):
     seed that requires `--allow rerandomized`. A function with branches or loops that depend on the element is tried
     only on request: what a branch does in a batch without a single row for it may not show in the compared elements.
 
-    A function with a look-up, `decode_raw`, `tf.image.resize` or functions of `tf.strings` has no vectorised form as a
-    whole. If such lines take a batch as they are, and all others can be vectorised, a new function is written beside the
-    old one: it keeps the former and calls the latter through `tf.vectorized_map`, in the same order. For one element its
-    graph must equal that of the old function, op by op, before anything is measured. The function must be a `def` in
-    the file of the `map`, or in a file of the project that it is imported from, or a method of a class, without
+    A function with a look-up, `decode_raw`, `tf.image.resize`, functions of `tf.strings` or a `tf.numpy_function` has no
+    vectorised form as a whole. If such lines take a batch as they are, and all others can be vectorised, a new function is
+    written beside the old one: it keeps the former and calls the latter through `tf.vectorized_map`, in the same order. For
+    one element its graph must equal that of the old function, op by op, before anything is measured. The function must be a
+    `def` in the file of the `map`, or in a file of the project that it is imported from, or a method of a class, without
     decorators, inner functions or more than one `return`. A lambda that only calls it, or a `functools.partial`, stays
-    around the new function.
+    around the new function. A `tf.numpy_function` takes a batch if its function is straight code that calls only NumPy's
+    element-wise functions, and others along an axis counted from the end (`np.fft.rfft`, `np.mean(x, axis=-1)`).
 
     A function that splits texts (`tf.strings.split`), looks up the words or applies element-wise ops to them, and is
     followed by a `padded_batch`, is called with a batch of texts as it is: its results are then ragged tensors, which
@@ -208,6 +209,7 @@ def is_covered(call: Call, batched: Call) -> bool:
         return True
     known = catalog.ELEMENTWISE_OPS | catalog.ELEMENT_SPLITTING_OPS | catalog.BATCH_FORM_OPS
     known |= frozenset(function.ops) if function.batch_layers else frozenset()
+    known |= frozenset(function.python_ops) if function.is_python_row_wise else frozenset()
     is_plain = function.is_elementwise is True and bool(function.ops) and known.issuperset(function.ops)
     return is_plain and not function.random_ops  # drawn as it is, a batch would share its numbers
 

@@ -242,6 +242,44 @@ SCRIPTS |= {
         "\n" + PREPARE.format(PREPARE_BATCH, ".batch(2).map(functools.partial(prepare_batch, size=width, flips=True))"),
     ),
 }
+NUMPY = """\
+import numpy as np
+import tensorflow as tf
+
+def features(signal, weight):
+    spectrum = np.abs(np.fft.rfft(signal)) * weight
+    return np.log1p(spectrum / spectrum.max(axis=-1, keepdims=True)).astype(np.float32)
+
+def prepare(signal):
+    signal = tf.reverse(signal, [0])
+    result = tf.numpy_function(features, [signal, 2.0], tf.float32)
+    return tf.ensure_shape(result, [9])
+{}
+ds = tf.data.Dataset.from_tensor_slices(np.random.default_rng(0).standard_normal([11, 16]).astype(np.float32)){}
+"""
+SCRIPTS |= {
+    "a NumPy function that computes each row on its own": (
+        NUMPY.format("", ".map(prepare).batch(4)"),
+        NUMPY.format(
+            """
+
+def prepare_batch(signal):
+    def prepare_rows(signal):
+        signal = tf.reverse(signal, [0])
+        return signal
+
+    signal = tf.vectorized_map(prepare_rows, signal, fallback_to_while_loop=False)
+    result = tf.numpy_function(features, [signal, 2.0], tf.float32)
+
+    def prepare_rows_2(result):
+        return tf.ensure_shape(result, [9])
+
+    return tf.vectorized_map(prepare_rows_2, result, fallback_to_while_loop=False)
+""",
+            ".batch(4).map(prepare_batch)",
+        ),
+    ),
+}
 
 
 def edits_of(recorded: Recorded, is_auto: bool = True) -> tuple[Edit, ...]:

@@ -57,12 +57,10 @@ def ops_by_form(
         if op.name not in varying and not moving:
             continue
         varying.add(op.name)
-        if op.name in alike:
+        if op.name in alike or (op.type in PLUMBING and op.name not in unlike):
             continue
         if op.name in unlike or any(tensor.shape.rank is None for tensor in (*op.inputs, *op.outputs)):
             others.add(op.name)
-            continue
-        if op.type in PLUMBING:
             continue
         if op.type in ELEMENTWISE_OPS or op.type in ELEMENT_SPLITTING_OPS:
             is_same = _meets_equals(op, moving)

@@ -146,7 +146,11 @@ def _substitute(value: Any, np: ModuleType) -> Any:  # noqa: ANN401
             return value  # its functions have no side effects, and take no arrays
         raise _NotRowWiseError
     if isinstance(value, np.ndarray) and value.nbytes <= _LARGEST_BYTES and value.dtype != object:
-        return value.copy()
+        copied = value.copy()
+        copied.flags.writeable = (
+            False  # a function that writes into it fails: it may count on being called for every row
+        )
+        return copied
     if isinstance(value, (*_PLAIN, np.generic, np.dtype)):
         return value
     raise _NotRowWiseError

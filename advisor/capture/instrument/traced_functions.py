@@ -117,11 +117,12 @@ def function_facts(
     has_assignment = any(op in ops for op in _ASSIGNMENTS)
     random_ops = {op for op in ops if op in RANDOM_OPS or (has_assignment and op.startswith(_STATELESS_RANDOM))}
     of_layers = _of_layers(wrappers, function, site)
+    row_wise = _row_wise(wrappers)
+    of_layers = replace(of_layers, alike=of_layers.alike | row_wise)
     flow = _dataflow(wrappers, random_ops, site, of_layers)
     is_split = flow is not None and bool(random_ops or any(is_dataset_op(op) for op in ops))
-    is_mixed = flow is not None and not flow.is_elementwise
-    row_wise = _row_wise(wrappers) if is_mixed else frozenset[str]()
-    alike = of_layers.alike | row_wise
+    is_drawing = bool(random_ops and row_wise)  # no rule takes such a function to be element-wise
+    is_mixed = flow is not None and (not flow.is_elementwise or is_drawing)
     return FunctionFacts(
         name=function_name(function),
         site=site,
@@ -145,12 +146,12 @@ def function_facts(
             random_ops,
             named_function(function, is_user_file) if is_split or is_mixed else None,
             is_split,
-            replace(of_layers, alike=alike) if is_mixed else None,
+            of_layers if is_mixed else None,
         ),
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,
         uses_enclosing=any(uses_enclosing(wrapper.function.graph) for wrapper in wrappers),
-        batch_lines=batch_lines(wrappers[0].function.graph, function, site, alike, of_layers.unlike)
+        batch_lines=batch_lines(wrappers[0].function.graph, function, site, of_layers.alike, of_layers.unlike)
         if is_mixed
         else (),
         ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
