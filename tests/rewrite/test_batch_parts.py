@@ -257,6 +257,7 @@ def prepare(signal):
 {}
 ds = tf.data.Dataset.from_tensor_slices(np.random.default_rng(0).standard_normal([11, 16]).astype(np.float32)){}
 """
+ENSURED, SET = "return tf.ensure_shape(result, [9])\n", "result.set_shape([9])\n    return result\n"
 SCRIPTS |= {
     "a NumPy function that computes each row on its own": (
         NUMPY.format("", ".map(prepare).batch(4)"),
@@ -278,6 +279,28 @@ def prepare_batch(signal):
 """,
             ".batch(4).map(prepare_batch)",
         ),
+    ),
+    "a NumPy function and a shape that is set": (
+        NUMPY.format("", ".map(prepare).batch(4)").replace(ENSURED, SET),
+        NUMPY.format(
+            """
+
+def prepare_batch(signal):
+    def prepare_rows(signal):
+        signal = tf.reverse(signal, [0])
+        return signal
+
+    signal = tf.vectorized_map(prepare_rows, signal, fallback_to_while_loop=False)
+    result = tf.numpy_function(features, [signal, 2.0], tf.float32)
+
+    def prepare_rows_2(result):
+        result.set_shape([9])
+        return result
+
+    return tf.vectorized_map(prepare_rows_2, result, fallback_to_while_loop=False)
+""",
+            ".batch(4).map(prepare_batch)",
+        ).replace(ENSURED, SET),
     ),
 }
 

@@ -22,44 +22,30 @@ _OPS = frozenset({"PyFunc", "PyFuncStateless"})
 """The ops of `tf.numpy_function`."""
 _LARGEST_BYTES = 1 << 20
 """Larger arrays from outside of the function are not copied, and the function is left alone."""
-_KEEPING = frozenset(
-    {"clip", "where", "nan_to_num", "round", "around", "real", "imag", "angle", "asarray", "array", "ascontiguousarray"}
-    | {"zeros_like", "ones_like", "copy"}
-)
+_KEEPING = frozenset({
+    "clip", "where", "nan_to_num", "round", "around", "real", "imag", "angle", "asarray", "array", "ascontiguousarray",
+    "zeros_like", "ones_like", "copy",
+})  # fmt: skip
 """Functions of NumPy that compute each value from those at the same place."""
 _ALONG_LAST = frozenset({"sort", "argsort", "diff", "rfft", "irfft", "fft", "ifft", "hfft", "ihfft"})
 """Functions along one axis, by default the last one."""
 _ALONG_ANY = frozenset({"cumsum", "cumprod", "flip", "roll"})
 """Functions along one axis, by default along all."""
-_REDUCING = frozenset(
-    {
-        "mean",
-        "sum",
-        "max",
-        "min",
-        "amax",
-        "amin",
-        "std",
-        "var",
-        "prod",
-        "median",
-        "argmax",
-        "argmin",
-        "any",
-        "all",
-        "ptp",
-    }
-    | {"norm", "nanmean", "nansum", "nanmax", "nanmin", "nanstd", "percentile", "quantile"}
-)
+_REDUCING = frozenset({
+    "mean", "sum", "max", "min", "amax", "amin", "std", "var", "prod", "median", "argmax", "argmin", "any", "all", "ptp",
+    "norm", "nanmean", "nansum", "nanmax", "nanmin", "nanstd", "percentile", "quantile",
+})  # fmt: skip
 """Functions that remove an axis, by default all of them."""
-_METHODS = frozenset(
-    {"astype", "copy", "clip", "round", *_ALONG_ANY, *(_REDUCING - {"median", "norm", "percentile", "quantile"})}
-)
+_METHODS = frozenset({
+    "astype", "copy", "clip", "round", *_ALONG_ANY, *(_REDUCING - {"median", "norm", "percentile", "quantile"}),
+})  # fmt: skip
 """Methods of arrays that do what the function of that name does."""
 _KEEPING_OPTIONS = frozenset(
     {"dtype", "copy", "decimals", "a_min", "a_max", "min", "max", "nan", "posinf", "neginf", "deg"}
 )
+"""Keyword arguments of functions in `_KEEPING` that leave the shape of the result as it is."""
 _AXIS_OPTIONS = frozenset({"axis", "keepdims", "dtype", "n", "kind", "norm", "ddof", "shift", "q", "ord"})
+"""Keyword arguments of functions along an axis."""
 _AXIS_POSITIONS = {
     "diff": 1, "rfft": 1, "irfft": 1, "fft": 1, "ifft": 1, "hfft": 1, "ihfft": 1, "roll": 1, "percentile": 1, "quantile": 1,
     "norm": 1,
@@ -97,7 +83,7 @@ def _is_row_wise_op(op: Any, varying: set[str]) -> bool:  # noqa: ANN401
     for tensor in op.inputs:
         value = None if tensor.op.name in varying else tf.get_static_value(tensor)
         if value is None and (tensor.op.name not in varying or tensor.shape.rank is None):
-            return False
+            return False  # a captured value would be the same for all rows, and have no row for each
         arguments.append(_Rows(tensor.shape.rank) if value is None else value)
     function = registry.get(op.get_attr("token").decode())
     return function is not None and is_row_wise(inspect.unwrap(function), arguments)
