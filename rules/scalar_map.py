@@ -284,6 +284,55 @@ EXAMPLES = (
     ),
     silent(
         pipeline(
+            source("TensorSlice", spec=_WORD),
+            map_(
+                "encode",
+                ms=0.3,
+                ops=_LAYER,
+                op_share=0.2,
+                elementwise=True,
+                layers=("TextVectorization",),
+                spec=_CLASS,
+                random=True,
+            ),
+            batch(256),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="all rows of a batch would share the random numbers that each draws now",
+    ),
+    fires(
+        pipeline(
+            source("TensorSlice", spec=_WORD),
+            map_("features", ms=0.1, python=True, op_share=0.2, elementwise=True, row_wise=True),
+            batch(256),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="ds = ds.batch(256)\nds = ds.map(features)",
+    ),
+    silent(
+        pipeline(
+            source("TensorSlice", spec=_ANY),
+            map_("features", ms=0.1, python=True, op_share=0.2, elementwise=True, row_wise=True),
+            batch(256),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="NumPy may make results of one shape of elements of several",
+    ),
+    silent(
+        pipeline(
+            source("TensorSlice", spec=_WORD),
+            map_("features", ms=0.1, python=True, op_share=0.2, elementwise=True),
+            batch(256),
+            consumer_ms=1,
+            cores=2,
+        ),
+        because="it is not known that the Python code computes each row on its own",
+    ),
+    silent(
+        pipeline(
             source("TensorSlice", spec=_ANY),
             map_("shift", ms=0.03, ops=_SCALE, op_share=0.2, elementwise=True, keeps_padding=False, spec=_ANY),
             padded_batch(256, bytes=10_240, spec=_PADDED),

@@ -92,6 +92,7 @@ def map_(
     keeps_padding: bool | None = None,
     ragged: Sequence[int] = (),
     layers: Sequence[str] = (),
+    row_wise: bool = False,
     definition: Definition | None = None,
     spec: str = "",
     **arguments: Scalar,
@@ -123,6 +124,7 @@ def map_(
         keeps_padding: As in `FunctionFacts`.
         ragged: Components of its results that become ragged tensors if it is called with a batch.
         layers: As `batch_layers` in `FunctionFacts`.
+        row_wise: As `is_python_row_wise` in `FunctionFacts`.
         definition: Its text (`definition(...)`), with its ops; None: the script does not show it.
         spec: Element spec of its results as text; empty if unknown.
         **arguments: Further arguments of the call.
@@ -149,6 +151,7 @@ def map_(
         keeps_padding=keeps_padding,
         ragged_results=tuple(ragged),
         batch_layers=tuple(layers),
+        is_python_row_wise=row_wise,
     )
     return Stage(
         "map",

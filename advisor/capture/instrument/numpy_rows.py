@@ -133,9 +133,7 @@ def _substitute(value: Any, np: ModuleType) -> Any:  # noqa: ANN401
         raise _NotRowWiseError
     if isinstance(value, np.ndarray) and value.nbytes <= _LARGEST_BYTES and value.dtype != object:
         copied = value.copy()
-        copied.flags.writeable = (
-            False  # a function that writes into it fails: it may count on being called for every row
-        )
+        copied.flags.writeable = False  # a function that writes into it fails: it may count its calls
         return copied
     if isinstance(value, (*_PLAIN, np.generic, np.dtype)):
         return value
