@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from advisor.model.units import format_ns, format_share
 from advisor.rule import (
@@ -25,11 +25,13 @@ from advisor.rule import (
     edits_to_batch_first,
     is_cached_downstream,
     is_editable,
+    iterators_of_call,
     label,
     moves_after_batch,
     padding_obstacle,
     place,
     predict_batched,
+    predict_speedup,
     record_parser,
     wait_share_of,
 )
@@ -93,6 +95,12 @@ class ScalarMap(Rule):
             if not calls or is_cached_downstream(analysis, pipeline, call):
                 continue
             prediction = predict_batched(analysis, pipeline, call, iterator, size) if edits is not None else None
+            factors = {copy.id: 1 / size for copy in iterators_of_call(pipeline, call)} if is_python else {}
+            most = predict_speedup(analysis, pipeline, factors, factors)
+            if is_python and prediction is not None and most is not None:
+                # How much of its op's time is the way into Python, which one call per batch saves, is unknown.
+                value, high = max(prediction.value, (1 + most.value) / 2), max(prediction.high, most.high)
+                prediction = replace(prediction, value=value, high=high)
             call_ns = iterator.busy_ns / calls
             obstacle = None
             if size < self.min_batch_size:
