@@ -10,9 +10,9 @@ import contextlib
 import hashlib
 import random
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from advisor.capture.instrument.dataset_ids import is_dataset
 from advisor.prove.trial.elements.heartbeat import silent
@@ -36,6 +36,15 @@ class Bounds:
     """Minimum number of elements for a comparison; to reach it, `_EXTENSION` times `seconds` are allowed."""
 
 
+class Digest(NamedTuple):
+    """What a `Stream` holds of one element."""
+
+    row: Row
+    figures: tuple[tuple[float, ...], ...]
+    kinds: tuple[str, ...]
+    size_bytes: int
+
+
 _EXTENSION = 4
 """Multiple of the time limit that is allowed to reach the minimum number of elements. Chosen, not measured."""
 
@@ -45,6 +54,7 @@ def collect(
     bounds: Bounds,
     python_seed: int | None = None,
     on_element: Callable[[], None] = silent,
+    digests_of: Callable[[Any], Iterable[Digest]] | None = None,
 ) -> Stream:
     """Take elements until a bound is reached.
 
@@ -53,6 +63,7 @@ def collect(
         bounds: The limits.
         python_seed: Temporarily seeds Python's and NumPy's global generators, which generator functions and `py_function`s use.
         on_element: Called after each element.
+        digests_of: Digests an element as several ones, such as the rows of a batch; None: as one.
 
     Returns:
         The elements so far. An exception raised by the dataset ends the stream and is stored in `Stream.error`.
@@ -62,12 +73,12 @@ def collect(
     with seeded(python_seed):
         try:
             for element in dataset:
-                row, figures, kinds, size = _digest(element)
+                for digest in (_digest(element),) if digests_of is None else digests_of(element):
+                    stream.kinds = stream.kinds or digest.kinds
+                    stream.rows.append(digest.row)
+                    stream.figures.append(digest.figures)
+                    stream.size_bytes += digest.size_bytes
                 on_element()
-                stream.kinds = stream.kinds or kinds
-                stream.rows.append(row)
-                stream.figures.append(figures)
-                stream.size_bytes += size
                 late_s = time.monotonic() - deadline
                 is_enough = len(stream.rows) >= bounds.least or late_s >= (_EXTENSION - 1) * bounds.seconds
                 if (
@@ -101,7 +112,7 @@ def seeded(seed: int | None) -> Iterator[None]:
         np.random.set_state(numpy_before)
 
 
-def _digest(element: Any) -> tuple[Row, tuple[tuple[float, ...], ...], tuple[str, ...], int]:  # noqa: ANN401
+def _digest(element: Any) -> Digest:  # noqa: ANN401
     import tensorflow as tf
 
     digests: list[bytes] = []
@@ -112,7 +123,7 @@ def _digest(element: Any) -> tuple[Row, tuple[tuple[float, ...], ...], tuple[str
         if is_dataset(leaf):
             inner = collect(leaf, Bounds(_NESTED_LIMIT, 10.0))
             ended = f"{inner.is_complete} {inner.error}".encode()
-            digests.append(_hash(b"dataset", ended, *(digest for row in inner.rows for digest in row)))
+            digests.append(hash_of(b"dataset", ended, *(digest for row in inner.rows for digest in row)))
             figures.append(())
             kinds.append(OPAQUE if inner.opaque else "dataset")
             size += inner.size_bytes
@@ -123,27 +134,35 @@ def _digest(element: Any) -> tuple[Row, tuple[tuple[float, ...], ...], tuple[str
             digests.append(digest)
             figures.append(numbers)
             size += count
-    return tuple(digests), tuple(figures), tuple(kinds), size
+    return Digest(tuple(digests), tuple(figures), tuple(kinds), size)
 
 
 def _digest_tensor(tensor: Any) -> tuple[bytes, tuple[float, ...], str, int]:  # noqa: ANN401
     import numpy as np
 
     if tensor is None:
-        return _hash(b"none"), (), "text", 0
+        return hash_of(b"none"), (), "text", 0
     if getattr(tensor, "dtype", None) is not None and getattr(tensor.dtype, "name", "") in ("variant", "resource"):
-        return _hash(b"opaque"), (), OPAQUE, 0
-    array = np.asarray(tensor.numpy() if hasattr(tensor, "numpy") else tensor)
+        return hash_of(b"opaque"), (), OPAQUE, 0
+    value = tensor.numpy() if hasattr(tensor, "numpy") else tensor
+    # a scalar text arrives as bytes, of which NumPy would make another kind of array than of several texts
+    return digest_array(np.asarray(value, object) if isinstance(value, bytes) else np.asarray(value))
+
+
+def digest_array(array: Any) -> tuple[bytes, tuple[float, ...], str, int]:  # noqa: ANN401
+    """Return the digest of an array, its figures (see `Stream.figures`), its kind, and its size in bytes."""
+    import numpy as np
+
     header = f"{array.dtype}{array.shape}".encode()
     if array.dtype == object:
         texts = [value if isinstance(value, bytes) else str(value).encode() for value in array.reshape(-1)]
         lengths = np.array([len(text) for text in texts], np.int64)
         data = b"".join(texts)
-        return _hash(header, lengths.tobytes(), data), _figures(lengths), "text", len(data) + lengths.nbytes
-    return _hash(header, np.ascontiguousarray(array).tobytes()), _figures(array), "numbers", array.nbytes
+        return hash_of(header, lengths.tobytes(), data), figures_of(lengths), "text", len(data) + lengths.nbytes
+    return hash_of(header, np.ascontiguousarray(array).tobytes()), figures_of(array), "numbers", array.nbytes
 
 
-def _figures(array: Any) -> tuple[float, ...]:  # noqa: ANN401
+def figures_of(array: Any) -> tuple[float, ...]:  # noqa: ANN401
     """Return the figures of a numeric component; the last two reveal values that are not finite and empty tensors."""
     import numpy as np
 
@@ -158,7 +177,8 @@ def _figures(array: Any) -> tuple[float, ...]:  # noqa: ANN401
     return float(finite.mean()), float(finite.std()), float(finite.min()), float(finite.max()), share, float(array.size)
 
 
-def _hash(*parts: bytes) -> bytes:
+def hash_of(*parts: bytes) -> bytes:
+    """Return the digest of the parts, one after the other."""
     digest = hashlib.blake2b(digest_size=_DIGEST_BYTES)
     for part in parts:
         digest.update(part)

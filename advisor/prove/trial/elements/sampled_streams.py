@@ -10,7 +10,7 @@ epoch, and one iterator, because a new one restarts the random ops that have a s
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
 from pathlib import Path
@@ -19,8 +19,9 @@ from typing import Any
 from advisor.capture.instrument.recorder import Recorder
 from advisor.model.edits import Edit
 from advisor.prove.trial.elements.compared_streams import WANTED, Passes
-from advisor.prove.trial.elements.element_digests import Bounds, collect, seeded
+from advisor.prove.trial.elements.element_digests import Bounds, Digest, collect, seeded
 from advisor.prove.trial.elements.heartbeat import silent
+from advisor.prove.trial.elements.row_digests import has_plain_rows, rows_of_batch
 from advisor.prove.trial.elements.streams import OriginalFails, Stream
 from advisor.replay.replay import AS_RECORDED, OTHER, TWIN, Built, Replay
 
@@ -172,19 +173,29 @@ class SampledStreams:
 
     def rows_of_batches(self, dataset: Any, seeding: str) -> Stream | None:  # noqa: ANN401
         """Return the rows of the batches of all passes; None if the elements are no batches or not all were reached."""
-        try:
-            rows = self._all_passes(dataset, seeding).unbatch()
-        except (TypeError, ValueError):
-            return None
-        stream = self._take(rows, _ALL_ROWS, seeding)
+        passes = self._all_passes(dataset, seeding)
+        if has_plain_rows(passes):
+            stream = self._take(passes, _ALL_ROWS, seeding, rows_of_batch)
+        else:
+            try:
+                stream = self._take(passes.unbatch(), _ALL_ROWS, seeding)
+            except (TypeError, ValueError):
+                return None
         return stream if stream.is_complete else None
 
-    def _take(self, passes: Any, elements: int, seeding: str) -> Stream:  # noqa: ANN401
+    def _take(
+        self,
+        passes: Any,  # noqa: ANN401
+        elements: int,
+        seeding: str,
+        digests_of: Callable[[Any], Iterable[Digest]] | None = None,
+    ) -> Stream:
         """Collect elements for at most four times as long as the original took: an edited dataset may be slower."""
         bounds = Bounds(
             elements, self._bounds.seconds * 4 * self.passes.epochs, self._bounds.bytes * self.passes.epochs * 2
         )
-        return collect(passes, bounds, _OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED, self._on_element)
+        seed = _OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED
+        return collect(passes, bounds, seed, self._on_element, digests_of)
 
     def _all_passes(self, dataset: Any, seeding: str) -> Any:  # noqa: ANN401
         """Return a dataset of several passes over `dataset`.

@@ -1,0 +1,76 @@
+"""Digests of the rows of batches, as if the batches had been taken apart with `unbatch`, but from their arrays.
+
+In: one element, a batch of dense tensors.  Out: the digests of its rows.
+
+`unbatch` emits each row as tensors of their own, which takes more time than all else: 44,000 rows of nine numbers took 6 s,
+and take 0.5 s here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from advisor.prove.trial.elements.element_digests import Digest, digest_array, figures_of, hash_of
+
+
+def has_plain_rows(dataset: Any) -> bool:  # noqa: ANN401
+    """Whether all components of the elements are dense tensors with a known rank of at least 1."""
+    import tensorflow as tf
+
+    specs = tf.nest.flatten(dataset.element_spec)
+    return bool(specs) and all(
+        type(spec) is tf.TensorSpec and bool(spec.shape.rank) and spec.dtype not in (tf.variant, tf.resource)
+        for spec in specs
+    )
+
+
+def rows_of_batch(element: Any) -> Iterator[Digest]:  # noqa: ANN401
+    """Yield the digests of the rows of a batch.
+
+    Args:
+        element: An element of a dataset for which `has_plain_rows` holds.
+
+    Raises:
+        ValueError: The components have different numbers of rows.
+    """
+    import numpy as np
+    import tensorflow as tf
+
+    arrays = [np.asarray(tensor.numpy()) for tensor in tf.nest.flatten(element)]
+    if len({len(array) for array in arrays}) != 1:
+        raise ValueError("the components of a batch have different numbers of rows")
+    columns = [_column(array) for array in arrays]
+    for row in zip(*columns, strict=True):
+        digests, figures, kinds, sizes = zip(*row, strict=True)
+        yield Digest(digests, figures, kinds, sum(sizes))
+
+
+def _column(array: Any) -> list[tuple[bytes, tuple[float, ...], str, int]]:  # noqa: ANN401
+    """Return what `digest_array` returns of each row."""
+    import numpy as np
+
+    if array.dtype == object:
+        return [digest_array(np.asarray(row, object)) for row in array]
+    header = f"{array.dtype}{array.shape[1:]}".encode()
+    figures = _figures_of_rows(array)
+    rows = np.ascontiguousarray(array)
+    return [
+        (hash_of(header, row.tobytes()), its_figures, "numbers", row.nbytes)
+        for row, its_figures in zip(rows, figures, strict=True)
+    ]
+
+
+def _figures_of_rows(array: Any) -> list[tuple[float, ...]]:  # noqa: ANN401
+    """Return the figures of each row, at once for all rows if they are numbers, finite, and not empty."""
+    import numpy as np
+
+    try:
+        numbers = array.astype(np.float64).reshape(len(array), -1)
+    except (TypeError, ValueError):
+        return [() for _ in array]
+    if not numbers.size or not np.isfinite(numbers).all():
+        return [figures_of(row) for row in array]
+    size = float(numbers.shape[1])
+    columns = (numbers.mean(axis=1), numbers.std(axis=1), numbers.min(axis=1), numbers.max(axis=1))
+    return [(*figures, 1.0, size) for figures in zip(*(column.tolist() for column in columns), strict=True)]
