@@ -2,7 +2,7 @@
 
 In: a text, edits and the recorded calls.  Out: the new text, or the reason why the change is unclear: the call is not where it
 was recorded, its arguments are hidden in `**kwargs`, an option is set in two places. Comments, line breaks and indentation are
-preserved, and the result is parsed before it is returned.
+preserved, except that a chain which has become too long is broken, and the result is parsed before it is returned.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from advisor.rewrite.imported_functions import NO_TEXTS
 from advisor.rewrite.inner_links import move_out
 from advisor.rewrite.library_calls import insert_after_library
 from advisor.rewrite.links import insert_link, remove
+from advisor.rewrite.long_chains import break_long_chains
 from advisor.rewrite.names import import_place
 from advisor.rewrite.new_function import set_function
 from advisor.rewrite.option_lines import change_option, insert_options
@@ -100,6 +101,7 @@ def rewritten(
         source = _parsed(text)
         after = _Rewriting(source, _without_duplicates(edits, calls), calls, others).text(step_edits, definitions)
         ast.parse(after)
+        after = break_long_chains(text, after)
     except (SyntaxError, ValueError):
         raise CannotRewriteError("The text would not be valid Python after the change.") from None
     except RecursionError:
