@@ -14,7 +14,7 @@ from typing import NamedTuple
 from advisor.rewrite.splices import lines_of
 
 LINE_LENGTH = 88
-"""Longest line that is never broken, in characters: Black's default. A file with longer chains on one line keeps up to their length."""
+"""Longest line that is never broken, in characters: Black's default. A file with longer chains keeps lines of that length."""
 _REST = re.compile(r"\s*(#.*)?")
 """What may follow a broken statement in its line."""
 _HEADER_REST = re.compile(r"\s*:\s*(#.*)?")

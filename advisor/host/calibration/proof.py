@@ -96,6 +96,14 @@ COMPARED_S = Constant(3.0, "s")
 SIBLING_ELEMENTS = Constant(200, "elements")
 SIBLING_S = Constant(1.0, "s")
 """The same for another dataset that the same text makes."""
+ROWS_BESIDE = Constant(
+    50_000, "rows", "Chosen: about 400 bytes per row and component are kept, 20 MB in all for one component (computed)."
+)
+"""So many rows of batches are kept while the batches are compared; those of more are read once more if they are needed."""
+ROWS_BESIDE_BYTES = Constant(
+    64 << 20, "bytes", "Chosen: the statistics of 16 million numbers are computed twice, a few tenths of a second."
+)
+"""The same for larger rows: up to so many bytes of batches."""
 SLOWER_FACTOR = Constant(5, "factor")
 """Longest time that the dataset of a changed text may take to compare, as a multiple of the original's."""
 RECURRING_SHARE = Constant(

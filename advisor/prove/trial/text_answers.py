@@ -93,8 +93,7 @@ class TextAnswers:
             case Open():
                 return self._opened(request)
             case Sample(is_of_rows=True):
-                streams = self._opened_streams
-                rows = streams.rows_of_batches(streams.dataset((), request.seeding)[0], request.seeding)
+                rows = self._opened_streams.original_rows(request.seeding)
                 if rows is None:
                     return Sampled(is_there=False)
                 write_stream(request.out, rows)

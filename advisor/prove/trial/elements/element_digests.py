@@ -73,11 +73,8 @@ def collect(
     with seeded(python_seed):
         try:
             for element in dataset:
-                for digest in (_digest(element),) if digests_of is None else digests_of(element):
-                    stream.kinds = stream.kinds or digest.kinds
-                    stream.rows.append(digest.row)
-                    stream.figures.append(digest.figures)
-                    stream.size_bytes += digest.size_bytes
+                for digest in (digest_element(element),) if digests_of is None else digests_of(element):
+                    add(stream, digest)
                 on_element()
                 late_s = time.monotonic() - deadline
                 is_enough = len(stream.rows) >= bounds.least or late_s >= (_EXTENSION - 1) * bounds.seconds
@@ -112,7 +109,16 @@ def seeded(seed: int | None) -> Iterator[None]:
         np.random.set_state(numpy_before)
 
 
-def _digest(element: Any) -> Digest:  # noqa: ANN401
+def add(stream: Stream, digest: Digest) -> None:
+    """Append an element to a stream."""
+    stream.kinds = stream.kinds or digest.kinds
+    stream.rows.append(digest.row)
+    stream.figures.append(digest.figures)
+    stream.size_bytes += digest.size_bytes
+
+
+def digest_element(element: Any) -> Digest:  # noqa: ANN401
+    """Return the digest of an element as a whole."""
     import tensorflow as tf
 
     digests: list[bytes] = []

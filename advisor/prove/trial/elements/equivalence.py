@@ -81,6 +81,7 @@ class EditedStreams:
         """Describe both sides; nothing is rebuilt yet."""
         self._streams, self._recorder, self._call_id, self._edits = streams, recorder, call_id, edits
         self._made: tuple[Any, list[Built]] | None = None
+        self._rows: dict[str, Stream] = {}
 
     @property
     def passes(self) -> Passes:
@@ -103,12 +104,17 @@ class EditedStreams:
 
     def changed(self, seeding: str) -> Stream:
         """See `ComparedStreams`."""
-        return self._streams.collect(self._edited(seeding)[0], seeding)
+        stream, rows = self._streams.collect_with_rows(self._edited(seeding)[0], seeding)
+        if rows is not None:
+            self._rows[seeding] = rows
+        return stream
 
     def rows(self, seeding: str, is_changed: bool) -> Stream | None:
         """See `ComparedStreams`."""
         if not is_changed:
             return self._streams.original_rows(seeding)
+        if seeding in self._rows:
+            return self._rows[seeding]
         return self._streams.rows_of_batches(self._streams.dataset(self._edits, seeding)[0], seeding)
 
     def static_difference(self) -> str:

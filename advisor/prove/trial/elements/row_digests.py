@@ -11,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from advisor.prove.trial.elements.element_digests import Digest, digest_array, figures_of, hash_of
+from advisor.host.calibration.proof import ROWS_BESIDE, ROWS_BESIDE_BYTES
+from advisor.prove.trial.elements.element_digests import Digest, add, digest_array, digest_element, figures_of, hash_of
+from advisor.prove.trial.elements.streams import Stream
 
 
 def has_plain_rows(dataset: Any) -> bool:  # noqa: ANN401
@@ -44,6 +46,36 @@ def rows_of_batch(element: Any) -> Iterator[Digest]:  # noqa: ANN401
     for row in zip(*columns, strict=True):
         digests, figures, kinds, sizes = zip(*row, strict=True)
         yield Digest(digests, figures, kinds, sum(sizes))
+
+
+class RowsBeside:
+    """Digests batches as a whole, and keeps the digests of their rows, so that the rows need no pass of their own."""
+
+    def __init__(self) -> None:
+        """Begin without rows."""
+        self._rows: Stream | None = Stream()
+
+    def __call__(self, batch: Any) -> tuple[Digest]:  # noqa: ANN401
+        """Return the digest of an element of a dataset for which `has_plain_rows` holds."""
+        if self._rows is not None:
+            self._rows = _with_rows(self._rows, batch)
+        return (digest_element(batch),)
+
+    def of(self, batches: Stream) -> Stream | None:
+        """Return the rows of a stream of batches; None if it is not complete, or the rows are too many to be kept."""
+        if self._rows is None or not batches.is_complete:
+            return None
+        self._rows.is_complete = True
+        return self._rows
+
+
+def _with_rows(rows: Stream, batch: Any) -> Stream | None:  # noqa: ANN401
+    try:
+        for digest in rows_of_batch(batch):
+            add(rows, digest)
+    except ValueError:
+        return None
+    return rows if len(rows.rows) <= ROWS_BESIDE.value and rows.size_bytes <= ROWS_BESIDE_BYTES.value else None
 
 
 def _column(array: Any) -> list[tuple[bytes, tuple[float, ...], str, int]]:  # noqa: ANN401

@@ -21,7 +21,7 @@ from advisor.model.edits import Edit
 from advisor.prove.trial.elements.compared_streams import WANTED, Passes
 from advisor.prove.trial.elements.element_digests import Bounds, Digest, collect, seeded
 from advisor.prove.trial.elements.heartbeat import silent
-from advisor.prove.trial.elements.row_digests import has_plain_rows, rows_of_batch
+from advisor.prove.trial.elements.row_digests import RowsBeside, has_plain_rows, rows_of_batch
 from advisor.prove.trial.elements.streams import OriginalFails, Stream
 from advisor.replay.replay import AS_RECORDED, OTHER, TWIN, Built, Replay
 
@@ -121,15 +121,32 @@ class SampledStreams:
     def _sampled(self, seeding: str, run: int) -> tuple[Stream, list[Built]]:
         if (seeding, run) not in self._originals:
             dataset, built = self.dataset((), seeding)
-            self._originals[seeding, run] = self.collect(dataset, seeding), built
+            stream, rows = self.collect_with_rows(dataset, seeding)
+            self._originals[seeding, run] = stream, built
+            if rows is not None:
+                self._original_rows.setdefault(seeding, rows)
         return self._originals[seeding, run]
 
     def collect(self, dataset: Any, seeding: str) -> Stream:  # noqa: ANN401
         """Return the stream of all passes over a dataset that was built with this seeding."""
+        return self._collect(dataset, seeding, None)
+
+    def collect_with_rows(self, dataset: Any, seeding: str) -> tuple[Stream, Stream | None]:  # noqa: ANN401
+        """Return the same, and the rows of its batches, if they are to be had in the same pass.
+
+        Rows are compared only if elements are random, hence not with the script's own seeds.
+        """
+        if seeding == AS_RECORDED or not has_plain_rows(dataset):
+            return self.collect(dataset, seeding), None
+        rows = RowsBeside()
+        stream = self._collect(dataset, seeding, rows)
+        return stream, rows.of(stream)
+
+    def _collect(self, dataset: Any, seeding: str, rows: RowsBeside | None) -> Stream:  # noqa: ANN401
         wanted = self.passes.length * self.passes.epochs
         # A random filter passes a different number of elements in each pass; if passes are whole epochs, all are counted.
         limit = 2 * wanted + WANTED if self.passes.is_complete else wanted + 1
-        return self._take(self._all_passes(dataset, seeding), limit, seeding)
+        return self._take(self._all_passes(dataset, seeding), limit, seeding, rows)
 
     def pairs(self, edits: tuple[Edit, ...]) -> Iterator[tuple[Any, Any]]:
         """Return the elements of one pass of the original, each with that of the edited dataset, drawn with the same seeds.

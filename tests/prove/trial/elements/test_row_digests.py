@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from advisor.prove.trial.elements.element_digests import Bounds, collect
-from advisor.prove.trial.elements.row_digests import has_plain_rows, rows_of_batch
+from advisor.prove.trial.elements.row_digests import RowsBeside, has_plain_rows, rows_of_batch
 
 BOUNDS = Bounds(10_000, 60.0)
 NUMBERS = [np.float32, np.float16, np.float64, np.int64, np.uint8, np.bool_]
@@ -63,6 +63,46 @@ def test_rows_have_the_digests_of_unbatched_elements(table: tuple[np.ndarray, ..
 )
 def test_elements_that_are_no_dense_batches_have_none(dataset: Callable[[], tf.data.Dataset]) -> None:
     assert not has_plain_rows(dataset())
+
+
+def batches(rows: int, size: int = 4) -> tf.data.Dataset:
+    return tf.data.Dataset.range(rows).map(lambda x: (x, tf.strings.as_string(x))).batch(size)
+
+
+def test_rows_beside_batches_are_those_of_a_pass_of_their_own() -> None:
+    beside = RowsBeside()
+    stream = collect(batches(10), BOUNDS, digests_of=beside)
+    assert stream.rows == collect(batches(10), BOUNDS).rows
+    assert beside.of(stream) == collect(batches(10), BOUNDS, digests_of=rows_of_batch)
+
+
+def test_rows_of_a_part_are_not_kept() -> None:
+    beside = RowsBeside()
+    stream = collect(batches(10), Bounds(2, 60.0), digests_of=beside)
+    assert len(stream.rows) == 2
+    assert beside.of(stream) is None
+
+
+def test_too_many_rows_are_not_kept() -> None:
+    beside = RowsBeside()
+    stream = collect(batches(60_000, 30_000), BOUNDS, digests_of=beside)
+    assert len(stream.rows) == 2
+    assert beside.of(stream) is None
+
+
+def test_large_rows_are_not_kept() -> None:
+    beside = RowsBeside()
+    large = tf.data.Dataset.from_tensors(tf.zeros([2, 20 << 20], tf.uint8)).repeat(2)
+    stream = collect(large, BOUNDS, digests_of=beside)
+    assert beside.of(stream) is None
+
+
+def test_batches_without_equally_many_rows_are_digested_as_a_whole() -> None:
+    beside = RowsBeside()
+    stream = collect(tf.data.Dataset.range(8).batch(4).map(lambda x: (x, x[:2])), BOUNDS, digests_of=beside)
+    assert stream.is_complete
+    assert not stream.error
+    assert beside.of(stream) is None
 
 
 def test_components_of_different_length_are_an_error() -> None:
