@@ -137,15 +137,15 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        fixed="ds = ds.interleave(lambda file: tf.data.TFRecordDataset(files), cycle_length=4).map(decode, "
-        "num_parallel_calls=tf.data.AUTOTUNE)\n",
+        fixed="ds = (\n    ds.interleave(lambda file: tf.data.TFRecordDataset(files), cycle_length=4)\n"
+        "    .map(decode, num_parallel_calls=tf.data.AUTOTUNE)\n)\n",
     ),
     fires(
         pipeline(
             source("ListFiles", elements=8), flat_map(source(), map_("decode", ms=1)), batch(32), consumer_ms=5, cores=4
         ),
-        fixed="ds = ds.flat_map(lambda file: tf.data.TFRecordDataset(files)).map(decode, "
-        "num_parallel_calls=tf.data.AUTOTUNE)\n",
+        fixed="ds = (\n    ds.flat_map(lambda file: tf.data.TFRecordDataset(files))\n"
+        "    .map(decode, num_parallel_calls=tf.data.AUTOTUNE)\n)\n",
     ),
     fires(
         pipeline(
@@ -155,8 +155,8 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        fixed="ds = ds.flat_map(lambda file: tf.data.TFRecordDataset(files).prefetch(1)).map(decode, "
-        "num_parallel_calls=tf.data.AUTOTUNE).map(augment)\n",
+        fixed="ds = (\n    ds.flat_map(lambda file: tf.data.TFRecordDataset(files).prefetch(1))\n"
+        "    .map(decode, num_parallel_calls=tf.data.AUTOTUNE)\n    .map(augment)\n)\n",
     ),
     fires(
         pipeline(

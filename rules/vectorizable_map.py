@@ -265,8 +265,8 @@ EXAMPLES = (
             shuffle(),
             batch(128),
         ),
-        fixed="ds = ds.batch(128).map(lambda rows: tf.vectorized_map(tf.function(normalize), rows, "
-        "fallback_to_while_loop=False))\n",
+        fixed="ds = (\n    ds.batch(128)\n    .map(lambda rows: tf.vectorized_map(tf.function(normalize), rows, "
+        "fallback_to_while_loop=False))\n)\n",
     ),
     silent(
         _on_two_cores(

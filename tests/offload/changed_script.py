@@ -15,6 +15,7 @@ from advisor.rewrite.patch import Patch, patch_for
 from advisor.testing import batch, pipeline
 from advisor.testing.simulated_script import Stage
 from advisor.workflows.offload_repairs import judged
+from tests.in_one_line import in_one_line
 
 ADDRESS = "grpc://tfdata-dispatcher:5000"
 DISTRIBUTE = f'.apply(tf.data.experimental.service.distribute("distributed_epoch", "{ADDRESS}"))'
@@ -91,4 +92,4 @@ def changed(folder: Path, analysis: Analysis, policy: str = DYNAMIC) -> tuple[Mo
     calls = {call.id: call for call in analysis.calls}
     patch = patch_for(edits, calls, folder, step_edits=movability.step_edits)
     assert isinstance(patch, Patch), patch
-    return movability, patch.files[(folder / "train.py").resolve()][1].decode()
+    return movability, in_one_line(patch.files[(folder / "train.py").resolve()][1].decode())

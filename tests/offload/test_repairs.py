@@ -14,6 +14,7 @@ from advisor.offload.repairs import distribute_edit, edits_with_distribute
 from advisor.rewrite.patch import Patch, patch_for
 from advisor.testing import autoshard, batch, map_, padded_batch, pipeline, prefetch, source, take
 from advisor.testing.simulated_script import Stage
+from tests.in_one_line import in_one_line
 
 ADDRESS = "grpc://tfdata-dispatcher:5000"
 DISTRIBUTE = f'.apply(tf.data.experimental.service.distribute("distributed_epoch", "{ADDRESS}"))'
@@ -32,7 +33,7 @@ def written(folder: Path, *stages: Stage, compression: str = "AUTO", policy: str
     edits = edits_with_distribute(movability, distribute_edit(movability.after_id, policy, ADDRESS, compression))
     patch = patch_for(edits, {call.id: call for call in calls}, folder)
     assert isinstance(patch, Patch), patch
-    return patch.files[path.resolve()][1].decode()
+    return in_one_line(patch.files[path.resolve()][1].decode())
 
 
 def test_distribute_follows_the_batch_and_a_prefetch_follows_it(tmp_path: Path) -> None:

@@ -17,9 +17,9 @@ VECTORIZE = (MoveAfter("map", "batch"), Vectorize("map"))
 def test_a_vectorised_function_uses_names_that_the_file_does_not():
     script = "import tensorflow as tf\nrows = row = 3\nds = ds.map(f).batch(rows)\n"
     per_row = "lambda row_2: tf.function(f)(*row_2)"
+    per_batch = f"lambda *rows_2: tf.vectorized_map({per_row}, rows_2, fallback_to_while_loop=False)"
     assert rewritten(script, *VECTORIZE) == script.replace(
-        ".map(f).batch(rows)",
-        f".batch(rows).map(lambda *rows_2: tf.vectorized_map({per_row}, rows_2, fallback_to_while_loop=False))",
+        "ds.map(f).batch(rows)", f"(\n    ds.batch(rows)\n    .map({per_batch})\n)"
     )
 
 

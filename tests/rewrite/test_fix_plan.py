@@ -137,8 +137,8 @@ def test_links_behind_one_call_come_in_the_order_that_makes_sense():
     fixes = make_plan([PREFETCH, OPTION, CACHE, PARALLEL], CALLS).fixes
     wanted = (
         "import tensorflow as tf\noptions = tf.data.Options()\noptions.deterministic = True\n"
-        "ds = tf.data.Dataset.range(9).map(f, num_parallel_calls=tf.data.AUTOTUNE).cache().shuffle(3)"
-        ".prefetch(tf.data.AUTOTUNE).with_options(options).batch(2)\n"
+        "ds = (\n    tf.data.Dataset.range(9)\n    .map(f, num_parallel_calls=tf.data.AUTOTUNE)\n    .cache()\n    .shuffle(3)\n"
+        "    .prefetch(tf.data.AUTOTUNE)\n    .with_options(options)\n    .batch(2)\n)\n"
     )
     for order in itertools.permutations(fixes):
         assert rewritten(TEXT, combine(order, CALLS), CALLS) == wanted

@@ -21,6 +21,7 @@ from advisor.rewrite.cannot_rewrite import CannotRewrite
 from advisor.rewrite.patch import Patch, patch_for
 from advisor.splitting import CannotSplitError, split_function
 from advisor.testing import batch, map_, pipeline, source
+from tests.in_one_line import in_one_line
 from tests.rewrite.script_runs import elements, recorded_again, replayed, run
 
 pytestmark = pytest.mark.tensorflow
@@ -191,7 +192,7 @@ def check(edits, texts, folder, monkeypatch, recorded, datasets) -> None:
     assert isinstance(patch, Patch), patch
     written = {path.name: after.decode() for path, (_, after) in patch.files.items()}
     for name in texts:
-        assert written.pop(name) == texts[name]
+        assert in_one_line(written.pop(name)) == in_one_line(texts[name])
     assert not written
     proved = edited_graph(recorded_graph(recorded.recorder, call_id_of(datasets[0]), edits=edits), edits)
     code: dict[str, str] = {}

@@ -15,6 +15,7 @@ from advisor.replay.edited import CannotReplay
 from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.patch import Patch, patch_for
 from advisor.splitting import split_function
+from tests.in_one_line import in_one_line
 from tests.rewrite.script_runs import elements, recorded_again, replayed, run
 
 HEAD = """\
@@ -136,7 +137,7 @@ def test_the_written_halves_are_the_proved_ones(name, tmp_path, monkeypatch, rec
     patch = patch_for(edits, calls, tmp_path)
     assert isinstance(patch, Patch), patch
     before, after = patch.files[path.resolve()]
-    assert after.decode() == HEAD + script.after
+    assert in_one_line(after.decode()) == in_one_line(HEAD + script.after)
     proved = edited_graph(recorded_graph(recorded.recorder, call_id_of(datasets[0]), edits=edits), edits)
     unpatched = recorded_again(recorded, path, monkeypatch)[1]
     assert difference(proved, unpatched) is not None
