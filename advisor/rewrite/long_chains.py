@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -18,7 +19,6 @@ LINE_LENGTH = 88
 _REST = re.compile(r"\s*(#.*)?")
 """What may follow a broken statement in its line."""
 _HEADER_REST = re.compile(r"\s*:\s*(#.*)?")
-_FIRST_INDENT = re.compile(r":[^\S\r\n]*(?:#.*)?(?:\r\n|\r|\n)([ \t]+)\S")
 
 
 class _Chain(NamedTuple):
@@ -45,7 +45,7 @@ def break_long_chains(before: str, after: str) -> str:
         return after
     tree = ast.parse(after)
     longest = max([LINE_LENGTH, *(len(_body(old[chain.line])) for chain in _chains(ast.parse(before), old))])
-    unit = _indentation_unit(after)
+    unit = _indentation_unit(tree, new)
     lines = list(new)
     for chain in _chains(tree, new):
         line = new[chain.line]
@@ -106,10 +106,16 @@ def _broken(line: str, chain: _Chain, unit: str) -> str:
     return newline.join(lines) + line[len(body) :]
 
 
-def _indentation_unit(text: str) -> str:
-    """Return the indentation of the first indented block, four spaces if there is none."""
-    found = _FIRST_INDENT.search(text)
-    return found[1] if found else "    "
+def _indentation_unit(tree: ast.Module, lines: Sequence[str]) -> str:
+    """Return by what most blocks are indented, four spaces if there are none."""
+    units = Counter(
+        lines[first.lineno - 1][node.col_offset : first.col_offset]
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt)
+        for first in getattr(node, "body", [])[:1]
+        if first.lineno > node.lineno
+    )
+    return max(units, key=units.__getitem__, default="    ")
 
 
 def _characters(line: str, offset: int | None) -> int:

@@ -12,6 +12,7 @@ import sys
 import pytest
 
 from tests.commands.test_fix import fix, leftovers
+from tests.in_one_line import in_one_line
 
 pytestmark = [pytest.mark.slow, pytest.mark.timed, pytest.mark.tensorflow]
 
@@ -234,7 +235,7 @@ def test_it_is_proposed_proved_written_and_taken_back(form, folder, validate):
     validate(report)
     outcomes = [(outcome["rule"], outcome["verdict"], outcome["safety_seen"]) for outcome in report["fixes"]]
     assert outcomes == [(rule, "faster", "exact")], (outcomes, report["rejected"], err)
-    assert script.read_text() == HEAD + after + LOOP
+    assert in_one_line(script.read_text()) == in_one_line(HEAD + after + LOOP)
     assert digest(folder) == elements
     code, out, err = fix(folder, "--undo", "train.py")
     assert (code, out) == (0, f"Restored {script}.\n"), err

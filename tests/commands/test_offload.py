@@ -24,6 +24,7 @@ from tests.commands.offload_scripts import (
     PYTHON_SCRIPT,
     REPEATED_SCRIPT,
 )
+from tests.in_one_line import in_one_line
 
 long = [pytest.mark.tensorflow, pytest.mark.long]
 
@@ -121,7 +122,7 @@ class TestReal:
             return
         assert code == 0 and result["changed_files"] == [str(path)]
         text = path.read_text()
-        assert '.batch(8).apply(tf.data.experimental.service.distribute("distributed_epoch"' in text
+        assert '.batch(8).apply(tf.data.experimental.service.distribute("distributed_epoch"' in in_one_line(text)
         assert text.index("distribute(") < text.index(".prefetch(tf.data.AUTOTUNE)")
         assert {path.name for path in Path("tfdata-service").iterdir()} >= {"server.py", "Dockerfile"}
         assert main(["offload", "--undo", "train.py"]) == 0

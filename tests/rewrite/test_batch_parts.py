@@ -25,6 +25,7 @@ from advisor.replay.edited_graph import edited_graph
 from advisor.rewrite.cannot_rewrite import CannotRewrite
 from advisor.rewrite.patch import Patch, patch_for
 from advisor.testing import batch, map_, pipeline, source
+from tests.in_one_line import in_one_line
 from tests.recorded import Recorded
 from tests.rewrite.script_runs import elements, recorded_again, replayed, run
 
@@ -323,7 +324,7 @@ def test_the_written_parts_are_the_proved_ones(name, tmp_path, monkeypatch, reco
     patch = patch_for(edits, calls, tmp_path)
     assert isinstance(patch, Patch), patch
     old, new = patch.files[path.resolve()]
-    assert new.decode() == after
+    assert in_one_line(new.decode()) == in_one_line(after)
     proved = edited_graph(recorded_graph(recorded.recorder, call_id_of(dataset), edits=edits), edits)
     assert difference(proved, recorded_again(recorded, path, monkeypatch)[1]) is not None
     path.write_bytes(new)

@@ -113,3 +113,11 @@ def test_the_syntax_tree_stays(head, root, links, is_spaced, tail):
     except SyntaxError:
         return
     assert ast.dump(ast.parse(break_long_chains("", long))) == tree
+
+
+@pytest.mark.parametrize("unit", ["  ", "\t", "        "])
+def test_the_indentation_is_that_of_most_blocks(unit):
+    table = "table = {\n    'a':\n          1,\n}\n"
+    before = f"{table}def f():\n{unit}if a:\n{unit}{unit}b()\n{unit}return ds\n"
+    after = before.replace("return ds", f"return ds.shuffle(1_000){LONG}")
+    assert f"\n{unit}return (\n{unit}{unit}ds.shuffle(1_000)\n{unit}{unit}.map(" in break_long_chains(before, after)
