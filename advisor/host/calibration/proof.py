@@ -101,7 +101,7 @@ ROWS_BESIDE = Constant(
 )
 """So many rows of batches are kept while the batches are compared; those of more are read once more if they are needed."""
 ROWS_BESIDE_BYTES = Constant(
-    64 << 20, "bytes", "Chosen: the statistics of 16 million numbers are computed twice, a few tenths of a second."
+    64 << 20, "bytes", "Chosen, not measured: the statistics of up to 16 million numbers are computed twice."
 )
 """The same for larger rows: up to so many bytes of batches."""
 SLOWER_FACTOR = Constant(5, "factor")

@@ -4,13 +4,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from advisor.prove.trial.elements.element_digests import Bounds, collect
 from advisor.prove.trial.elements.row_digests import RowsBeside, has_plain_rows, rows_of_batch
+
+tf = pytest.importorskip("tensorflow")
+pytestmark = pytest.mark.tensorflow
 
 BOUNDS = Bounds(10_000, 60.0)
 NUMBERS = [np.float32, np.float16, np.float64, np.int64, np.uint8, np.bool_]
@@ -61,11 +63,17 @@ def test_rows_have_the_digests_of_unbatched_elements(table: tuple[np.ndarray, ..
         ),
     ],
 )
-def test_elements_that_are_no_dense_batches_have_none(dataset: Callable[[], tf.data.Dataset]) -> None:
+def test_elements_that_are_no_dense_batches_have_none(dataset: Callable[[], object]) -> None:
     assert not has_plain_rows(dataset())
 
 
-def batches(rows: int, size: int = 4) -> tf.data.Dataset:
+def test_a_scalar_text_is_a_text_even_if_it_looks_like_a_number() -> None:
+    stream = collect(tf.data.Dataset.from_tensor_slices(["1.5", "abc"]), BOUNDS)
+    assert stream.kinds == ("text",)
+    assert [figures[0][0] for figures in stream.figures] == [3.0, 3.0]  # their lengths
+
+
+def batches(rows: int, size: int = 4) -> object:
     return tf.data.Dataset.range(rows).map(lambda x: (x, tf.strings.as_string(x))).batch(size)
 
 
