@@ -3,7 +3,7 @@
 In: one element, a batch of dense tensors.  Out: the digests of its rows.
 
 `unbatch` emits each row as tensors of its own, which takes more time than all else. With it, 43,200 rows of nine numbers took 6 s
-(2 s of them the pipeline's). From arrays, 40,000 rows of two components took 0.3 to 0.7 s with their pipeline (2 cores, 2026-11-28).
+(2 s of them the pipeline's). From arrays, 40,000 rows of two components took 0.3 to 0.7 s in all (2 cores, 2026-11-28).
 """
 
 from __future__ import annotations
