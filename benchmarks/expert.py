@@ -1,13 +1,14 @@
 """Compares `advisor fix --write` with an expert, on realistic scripts that are not among the rules' examples.
 
-    python benchmarks/expert.py [--only windows] [--turns 5] [--budget T] [--results FILE] [--keep DIR]
+    python benchmarks/expert.py [--only windows] [--turns 5] [--seconds 30] [--budget T] [--results FILE] [--keep DIR]
         [--write-docs]
 
 In: `benchmarks/by_hand/written/*.py`, and the same scripts as an expert would write them, in `by_hand/expert/`.  Out: for each
 script, the time of a pass over the data and of the whole run: as written, with AUTOTUNE everywhere, by the expert, and as
 `advisor fix` leaves it, unasked and with `--allow reordered`. A ratio of 1 means as fast as the expert.
 
-Passes of all variants alternate in one process, after a first pass of each that fills caches. Whole runs alternate in fresh
+Passes of all variants alternate in one process, after a first pass of each that fills caches; those of the expert and of fixed
+scripts go on until `--seconds` have passed. Whole runs alternate in fresh
 processes; their time begins behind the import of TensorFlow. Where no change waits for `--allow reordered`, the script that was
 fixed unasked stands for that one, too. `--results` keeps what was measured, as JSON lines.
 """
@@ -31,6 +32,8 @@ import libcst.matchers as m
 import msgspec
 from published import machine_sentence, note_run, write_section
 
+from advisor.model.intervals import median_interval
+
 FOLDER = Path(__file__).resolve().parent / "by_hand"
 WRITTEN, AUTOTUNE, EXPERT, FIXED, ALLOWED = "as written", "AUTOTUNE", "expert", "fixed", "fixed, reordered"
 CACHEABLE = frozenset({"simulated_rows", "cached_rows", "image_records", "rebuilt"})
@@ -50,11 +53,13 @@ class Result:
     kept: dict[str, list[str]]
     fix_seconds: dict[str, float]
 
+    def pass_ratios(self, variant: str) -> list[float]:
+        """Speed of a pass in comparison with the expert's, in each turn of both."""
+        return [expert / mine for expert, mine in zip(self.passes[EXPERT], self.passes[variant], strict=False)]
+
     def pass_ratio(self, variant: str) -> float:
         """Speed of a pass in comparison with the expert's; the median over the turns."""
-        return statistics.median(
-            expert / mine for expert, mine in zip(self.passes[EXPERT], self.passes[variant], strict=True)
-        )
+        return statistics.median(self.pass_ratios(variant))
 
     def ratio(self, variant: str) -> float:
         """Speed of a pass, or of the whole run of a script that makes its dataset in every pass."""
@@ -72,6 +77,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", action="append", metavar="NAME", help="a script; may be repeated")
     parser.add_argument("--turns", type=int, default=5, help="passes of each variant (default: 5)")
+    parser.add_argument("--seconds", type=float, default=30, metavar="S", help="go on with passes (default: 30)")
     parser.add_argument("--runs", type=int, default=3, help="whole runs of each variant (default: 3)")
     parser.add_argument("--budget", metavar="T", help="budget of each `advisor fix` (default: its own)")
     parser.add_argument("--results", type=Path, help="JSON lines of the scripts measured so far")
@@ -86,7 +92,7 @@ def main() -> None:
         name = script.stem
         if name in done or (options.only and name not in options.only):
             continue
-        done[name] = measured(name, options.turns, options.runs, options.budget, options.keep)
+        done[name] = measured(name, options)
         print(row(done[name]), flush=True)
         if options.results:
             note_run(options.results)
@@ -98,8 +104,9 @@ def main() -> None:
         write_section("expert", section)
 
 
-def measured(name: str, turns: int, runs: int, budget: str | None, keep: Path | None) -> Result:
+def measured(name: str, options: argparse.Namespace) -> Result:
     """Make the variants of one script in a folder of their own, and measure them."""
+    budget, keep = options.budget, options.keep
     with tempfile.TemporaryDirectory(prefix="expert-") as place:
         scripts: dict[str, Path] = {}
         written = (FOLDER / "written" / f"{name}.py").read_text(encoding="utf-8")
@@ -127,11 +134,12 @@ def measured(name: str, turns: int, runs: int, budget: str | None, keep: Path | 
                     shutil.copy(file, folder)
         shutil.copy(FOLDER / "workload.py", place)
         shutil.copy(FOLDER / "passes.py", place)
-        command = [sys.executable, str(Path(place) / "passes.py"), str(turns), *map(str, scripts.values())]
+        command = [sys.executable, str(Path(place) / "passes.py"), *map(str, (options.turns, options.seconds, 2))]
+        command += map(str, scripts.values())
         shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
         passes = dict(zip(scripts, json.loads(shown), strict=True))
         whole: dict[str, list[float]] = {variant: [] for variant in scripts}
-        for _ in range(runs):
+        for _ in range(options.runs):
             for variant, script in scripts.items():
                 whole[variant].append(run_seconds(script))
         for times in (passes, whole):
@@ -232,6 +240,8 @@ def row(result: Result) -> str:
     """Return one line of the table."""
     times = [f"{statistics.median(result.passes[each]) * 1e3:.0f} ms" for each in (WRITTEN, AUTOTUNE, EXPERT, FIXED)]
     ratios = [f"{result.pass_ratio(each):.2f}" for each in (FIXED, ALLOWED)]
+    interval = median_interval(result.pass_ratios(FIXED))
+    ratios[0] += f" ({interval.low:.2f} to {interval.high:.2f})" if interval else ""
     if result.name in WITHOUT_PASSES:
         times, ratios = ["" for _ in times], ["" for _ in ratios]
     ratios += [f"{result.run_ratio(each):.2f}" for each in (FIXED, ALLOWED)]

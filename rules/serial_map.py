@@ -20,6 +20,7 @@ from advisor.rule import (
     Rejected,
     Rule,
     core_use,
+    is_prefetched_by_tensorflow,
     is_rewrite_forbidden,
     is_sequential_stateless_map,
     iterators_of_call,
@@ -46,7 +47,8 @@ class SerialMap(Rule):
     It sets `num_parallel_calls=tf.data.AUTOTUNE`, which runs the function on several elements at once. tf.data tunes
     the number and preserves the order. One element per parallel call is held in memory. For a function of about 60 us,
     it cannot be predicted whether a second thread helps: the lower bound of the predicted speedup is then 1.0, and only
-    the proof tells.
+    the proof tells. At the end of a pipeline, tf.data adds a prefetch after a sequential map, but none after a parallel
+    one, so the fix also writes `.prefetch(tf.data.AUTOTUNE)` there.
 
     ## When not to
     When the cores are already busy, because parallel calls would only compete for them. When the function runs Python
@@ -123,7 +125,7 @@ class SerialMap(Rule):
             iterator=iterator,
             prediction=prediction,
             memory_bytes=round(use.usable) * (call.element_bytes or 0),
-            fix=parallel_fix(calls),
+            fix=parallel_fix(calls, is_prefetched_by_tensorflow(pipeline, iterator)),
             evidence=(
                 Evidence("blame_share", share, "share"),
                 Evidence("free_cores", use.free, "cores"),
@@ -135,7 +137,7 @@ class SerialMap(Rule):
 EXAMPLES = (
     fires(
         pipeline(source(), map_("augment", ms=5, random=True), batch(32), consumer_ms=20, cores=8),
-        fixed="ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE)",
+        fixed="ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE)\n",
     ),
     fires(
         pipeline(source(), map_("look_up", ms=2, captured=["HashTableV2"]), prefetch(), consumer_ms=1, cores=4),
@@ -144,6 +146,10 @@ EXAMPLES = (
     fires(
         pipeline(source(), map_("fetch", ms=5, python=True, sleeps=True), batch(32), consumer_ms=20, cores=8),
         fixed="ds.map(fetch, num_parallel_calls=tf.data.AUTOTUNE)",
+    ),
+    fires(
+        pipeline(source(), batch(32), map_("augment", ms=5, random=True), consumer_ms=1, cores=4),
+        fixed="ds.map(augment, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=10, cores=8),

@@ -241,20 +241,25 @@ def slices_text(size: int, shift: int, windows_drop: bool, inner_drops: bool, bl
         block: How many windows one call makes. Only windows of equal length can be made together.
     """
     count = "tf.shape(rows, tf.int64)[0]"
-    if not windows_drop and not inner_drops:
-        starts, cut = f"tf.data.Dataset.range(0, {count}, {shift})", f"rows[first : first + {size}]"
-        return f"lambda rows: {starts}.map(lambda first: {cut})"
-    starts = f"tf.data.Dataset.range(0, {count} - {size - 1}, {shift})"
+    last = count if not windows_drop and not inner_drops else f"count - {size - 1}"
+    starts = f"starts = tf.data.Dataset.range({last if shift == 1 else f'0, {last}, {shift}'})"
+    slices = f"return starts.map(lambda first: rows[first : first + {size}])"
+    if last == count:
+        return _function(starts, slices)
+    lines = [f"count = {count}"]
+    if block < MIN_BLOCK_WINDOWS and not inner_drops:
+        return _function(*lines, starts, slices)
+    lines += [
+        f"offsets = {f'tf.range({size}, dtype=tf.int64)' if inner_drops else f'tf.range(tf.minimum(count, {size}))'}"
+    ]
     if block < MIN_BLOCK_WINDOWS:
-        cut = (
-            f"tf.gather(rows, first + tf.range({size}, dtype=tf.int64))"
-            if inner_drops
-            else f"rows[first : first + {size}]"
-        )
-        return f"lambda rows: {starts}.map(lambda first: {cut})"
-    offsets = f"tf.range({size}, dtype=tf.int64)" if inner_drops else f"tf.range(tf.minimum({count}, {size}))"
-    cut = f"tf.gather(rows, first[:, tf.newaxis] + {offsets})"
-    return f"lambda rows: {starts}.batch({block}).map(lambda first: {cut}).unbatch()"
+        return _function(*lines, starts, "return starts.map(lambda first: tf.gather(rows, first + offsets))")
+    blocks = "blocks = starts.map(lambda first: tf.gather(rows, first[:, tf.newaxis] + offsets))"
+    return _function(*lines, f"{starts}.batch({block})", blocks, "return blocks.unbatch()")
+
+
+def _function(*lines: str) -> str:
+    return "\n".join(["def cut_windows(rows):", *(f"    {line}" for line in lines), ""])
 
 
 def code_to_start_from(windows: Call, size: int, shift: object) -> str:
@@ -295,9 +300,9 @@ EXAMPLES = (
             consumer_ms=1,
             cores=2,
         ),
-        fixed="(arrays).batch(tf.int64.max)\nds = ds.flat_map(lambda rows: tf.data.Dataset.range(0, "
-        "tf.shape(rows, tf.int64)[0] - 19, 1).batch(128).map(lambda first: tf.gather(rows, first[:, tf.newaxis] + "
-        "tf.range(tf.minimum(tf.shape(rows, tf.int64)[0], 20)))).unbatch())\n",
+        fixed="def cut_windows(rows):\n    count = tf.shape(rows, tf.int64)[0]\n    offsets = tf.range(tf.minimum(count, 20))\n"
+        "    starts = tf.data.Dataset.range(count - 19).batch(128)\n    blocks = starts.map(lambda first: tf.gather(rows, "
+        "first[:, tf.newaxis] + offsets))\n    return blocks.unbatch()\n\n\nds = ds.flat_map(cut_windows)\n",
     ),
     fires(
         pipeline(

@@ -140,7 +140,8 @@ class SetFunction:
 
     call_id: str
     text: str
-    """A lambda expression that reads nothing but its parameters and TensorFlow, as `tf`."""
+    """A lambda expression, or a definition (`def name(...):`, indented by four spaces), that reads nothing but its parameters
+    and TensorFlow, as `tf`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,3 +323,8 @@ class DecorateFunction:
 
 StepEdit = SetCompileArgument | SetFitArgument | SetPolicy | SetFunctionArgument | SetBatchSize | DecorateFunction
 """Changes of the training step. No dataset can be made again with them: only the whole script can prove them."""
+
+
+def defined_name(text: str) -> str:
+    """Return the name of the function that `SetFunction.text` defines; empty if it is a lambda expression."""
+    return text.removeprefix("def ").partition("(")[0] if text.startswith("def ") else ""

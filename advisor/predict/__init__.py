@@ -46,7 +46,7 @@ from advisor.predict.machine_costs import machine_costs
 from advisor.predict.mixed_functions import mixed_function
 from advisor.predict.moved_functions import is_retraced_alike
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
-from advisor.predict.parallel_fixes import parallel_fix
+from advisor.predict.parallel_fixes import is_prefetched_by_tensorflow, parallel_fix
 from advisor.predict.parallel_scaling import predict_parallel, predict_part_parallel
 from advisor.predict.ragged_text import ragged_text
 from advisor.predict.remade_calls import Remade, remade
@@ -146,6 +146,7 @@ __all__ = [
     "is_cached_downstream",
     "is_editable",
     "is_fed",
+    "is_prefetched_by_tensorflow",
     "is_read_again",
     "is_repeated_downstream",
     "is_retraced_alike",

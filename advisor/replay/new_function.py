@@ -1,6 +1,6 @@
 """Replays a call with another function, given as text.
 
-In: the recorded call, the text of a lambda expression and the arguments of the replayed call.  Out: the dataset.
+In: the recorded call, the text of the function and the arguments of the replayed call.  Out: the dataset.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from advisor.capture.instrument.replay_log import LoggedCall
+from advisor.model.edits import defined_name
 from advisor.replay.attempt import attempted
 from advisor.replay.call_arguments import with_function
 
@@ -32,10 +33,11 @@ def _compiled(text: str) -> Callable[..., Any]:
     """Return the function that the text means where `tf` is TensorFlow."""
     import tensorflow as tf
 
-    file, source = f"<new function {hash(text):x}>", f"new_function = {text}\n"
+    name = defined_name(text)
+    file, source = f"<new function {hash(text):x}>", text if name else f"new_function = {text}\n"
     # AutoGraph reads the source of a function through `linecache`; entries without a time stamp are kept.
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
     namespace: dict[str, Any] = {"tf": tf}
     exec(compile(source, file, "exec", dont_inherit=True), namespace)
-    function: Callable[..., Any] = namespace["new_function"]
+    function: Callable[..., Any] = namespace[name or "new_function"]
     return function

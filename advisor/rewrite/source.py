@@ -197,7 +197,9 @@ class _Rewriting:
                 self._companions += splices[1:]
                 yield from splices
             case SetFunction():
-                yield set_function(source, call, edit.text, self._write_name)
+                splices = set_function(source, call, edit.text, self._write_name, self._companions)
+                self._companions += splices[1:]
+                yield from splices
             case SplitMap():
                 yield from self._halves(edit, call)
                 changed = {

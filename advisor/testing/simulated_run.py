@@ -35,6 +35,9 @@ class SimulatedPipeline:
 
 _VERSIONED = {"Batch": "BatchV2", "ParallelMap": "ParallelMapV2", "ParallelInterleave": "ParallelInterleaveV4"}
 
+_AHEAD = ("MapAndBatch", "ParallelMap", "ParallelBatch")
+"""Behind these tf.data adds no prefetch."""
+
 
 @dataclass
 class _Node:
@@ -109,6 +112,9 @@ def _execute(stages: Sequence[Stage], script: Script, machine: Machine) -> list[
             outer = [s for s in written if s < i]
             nodes += _outer(stages, outer, script, node, rate)
             break
+    if len(nodes) > 2 and nodes[1].injected and nodes[2].type in _AHEAD:
+        nodes[2].parent = nodes[0]
+        del nodes[1]
     _assign_threads(nodes)
     return nodes
 

@@ -161,7 +161,7 @@ def test_where_no_verdict_is_possible_the_pipelines_are_shown():
     verdict = dataclasses.replace(report.analysis.verdict, level="unknown", is_input_bound=False)
     analysis = dataclasses.replace(report.analysis, verdict=verdict)
     text = printed(dataclasses.replace(report, analysis=analysis), width=200)
-    assert "TFRecord -> ParallelMapV2 -> MapAndBatch -> Prefetch -> Root" in text
+    assert "TFRecord -> ParallelMapV2 -> MapAndBatch -> Root" in text
 
 
 def test_rows_of_bookkeeping_are_not_in_the_table_of_waits():

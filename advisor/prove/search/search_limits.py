@@ -71,7 +71,8 @@ def gain_left(analysis: Analysis, trial: Trial, finding: Finding) -> float | Non
     own_s, now_s = own_step_s(analysis), _pipeline_s(analysis, trial)
     if own_s is None or now_s is None or finding.prediction is None or finding.fix is None:
         return None
-    if any(isinstance(edit, _OVERLAPPING) or _is_prefetch(edit) for edit in finding.fix.edits) or finding.is_of_step:
+    edits = finding.fix.edits
+    if any(isinstance(edit, _OVERLAPPING) for edit in edits) or all(map(_is_prefetch, edits)) or finding.is_of_step:
         return None
     then_s = now_s / max(1.0, finding.prediction.high)
     return max((own_s + now_s) / (own_s + then_s), max(own_s, now_s) / max(own_s, then_s))

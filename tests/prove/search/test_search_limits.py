@@ -79,6 +79,13 @@ def test_what_saves_time_beside_the_pipeline_is_of_unknown_gain(unknown):
     assert gain_left(ANALYSIS, trial(1.0), unknown) is None
 
 
+def test_a_prefetch_beside_another_change_leaves_the_gain_known():
+    parallel = finding(2.0)
+    edits = (*parallel.fix.edits, InsertAfter("map", "prefetch", (("", 1),)))
+    both = replace(parallel, fix=replace(parallel.fix, edits=edits))
+    assert gain_left(ANALYSIS, trial(1.0), both) == gain_left(ANALYSIS, trial(1.0), parallel) is not None
+
+
 def test_without_a_rate_nothing_is_known():
     assert gain_left(ANALYSIS, Trial(FASTER), finding(2.0)) is None
     assert not is_enough(ANALYSIS, Trial(FASTER))

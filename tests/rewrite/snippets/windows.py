@@ -3,6 +3,12 @@
 from advisor.model.edits import Code, InsertAfter, Remove, SetFunction
 from tests.rewrite.snippets import Snippet
 
+CUT = """\
+def cut(rows):
+    starts = tf.data.Dataset.range(0, tf.shape(rows, tf.int64)[0], {shift})
+    return starts.map(lambda first: rows[first : first + {size}])
+"""
+
 SNIPPETS = {
     "slices of a tensor, with another name of TensorFlow": Snippet(
         """\
@@ -29,6 +35,76 @@ ds = (
          ("lambda window: window.batch(4)",
           "lambda rows: tf2.data.Dataset.range(0, tf2.shape(rows, tf2.int64)[0], 2)"
           ".map(lambda first: rows[first : first + 4])")],
+    ),
+    "slices of a tensor, by a function with a name": Snippet(
+        """\
+import tensorflow as tf
+
+def cut(): return 3
+
+# twice
+def dataset():
+    rows = tf.data.Dataset.range(11)
+
+    # windows of four
+    windows = rows.window(4, shift=2)
+    # put together
+    return windows.flat_map(
+        lambda window: window.batch(4)
+    )
+
+ds = dataset()
+""",
+        lambda c: [
+            InsertAfter(c("range"), "batch", (("", Code("tf.int64.max")),)),
+            Remove(c("window")),
+            SetFunction(c("flat_map"), CUT.format(shift=2, size=4)),
+        ],
+        [("range(11)", "range(11).batch(tf.int64.max)"),
+         ("    windows = rows.window(4, shift=2)\n    # put together\n", """\
+    windows = rows
+
+    def cut_2(rows):
+        starts = tf.data.Dataset.range(0, tf.shape(rows, tf.int64)[0], 2)
+        return starts.map(lambda first: rows[first : first + 4])
+
+    # put together
+"""),
+         ("""\
+        lambda window: window.batch(4)
+""", "        cut_2\n")],
+    ),
+    "two functions in one statement of a module, with tabs": Snippet(
+        """\
+import tensorflow as tf
+if True:
+\trows = tf.data.Dataset.range(11)
+one, other = rows.window(4, shift=2).flat_map(lambda w: w.batch(4)), rows.window(3, shift=1).flat_map(lambda w: w.batch(3))
+ds = tf.data.Dataset.zip((one, other))
+""",
+        lambda c: [
+            InsertAfter(c("range"), "batch", (("", Code("tf.int64.max")),)),
+            Remove(c("window", 0)),
+            Remove(c("window", 1)),
+            SetFunction(c("flat_map", 0), CUT.format(shift=2, size=4)),
+            SetFunction(c("flat_map", 1), CUT.format(shift=1, size=3)),
+        ],
+        [("range(11)", "range(11).batch(tf.int64.max)"),
+         ("one, other = rows.window(4, shift=2).flat_map(lambda w: w.batch(4)), "
+          "rows.window(3, shift=1).flat_map(lambda w: w.batch(3))", """\
+
+
+def cut(rows):
+\tstarts = tf.data.Dataset.range(0, tf.shape(rows, tf.int64)[0], 2)
+\treturn starts.map(lambda first: rows[first : first + 4])
+
+
+def cut_2(rows):
+\tstarts = tf.data.Dataset.range(0, tf.shape(rows, tf.int64)[0], 1)
+\treturn starts.map(lambda first: rows[first : first + 3])
+
+
+one, other = rows.flat_map(cut), rows.flat_map(cut_2)""")],
     ),
     "a batch": Snippet(
         """\
