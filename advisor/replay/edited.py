@@ -136,7 +136,8 @@ def lay_out(edits: tuple[Edit, ...], option_calls: frozenset[str] = frozenset())
 
 
 def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, option_calls: frozenset[str]) -> None:
-    is_change = isinstance(edit, SetArgument | Vectorize)  # of a call that an earlier edit may have moved
+    # An earlier edit may have moved the call that this one changes or follows.
+    is_change = isinstance(edit, SetArgument | Vectorize | InsertAfter)
     if edit.call_id in laid.absent and not (is_change and _find(laid, edit.call_id)):
         raise CannotReplay(edit.call_id, "an earlier edit has removed it")
     match edit:

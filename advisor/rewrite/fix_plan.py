@@ -153,7 +153,8 @@ def is_building_once(fix: Fix) -> bool:
 def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tuple[Edit, ...]:
     """Combine the edits of several fixes in an order in which they can be applied together.
 
-    Of the links after one call, `cache` ends up closest to it, then links that work on elements, `prefetch`, and options.
+    Of the links after one call, `cache` ends up closest to it, then links that work on elements, `prefetch`, and options. A
+    `prefetch` after a call that another fix moves follows it.
 
     Args:
         fixes: Fixes that do not conflict.
@@ -174,7 +175,11 @@ def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tu
     edits: dict[Edit, None] = {}
     for fix in sorted(fixes, key=_distance, reverse=True):
         edits |= dict.fromkeys(fix.edits)
-    return tuple(edits)
+    moved = {edit.call_id: edit.after_id for edit in edits if isinstance(edit, MoveAfter)}
+    return tuple(
+        replace(edit, call_id=moved[edit.call_id]) if _is_prefetch(edit) and edit.call_id in moved else edit
+        for edit in edits
+    )
 
 
 def comparison_key(edits: tuple[Edit, ...]) -> frozenset[Edit] | tuple[Edit, ...]:
@@ -336,6 +341,8 @@ def _clash_of_edits(edit: Edit, other: Edit, calls: Mapping[str, Call]) -> str |
                 return f"one removes {name}, the other changes it"
         case MoveAfter():
             is_same = isinstance(other, MoveAfter) and list(_spans(edit, calls)) == list(_spans(other, calls))
+            if _is_prefetch(other) and other.call_id == edit.call_id:
+                return None  # `combine` takes it along
             if not is_same and not isinstance(other, SetArgument) and spans & touched:
                 return f"one moves {name}, the other changes the call after it"
         case SplitFunction():
@@ -360,6 +367,10 @@ def _clash_of_edits(edit: Edit, other: Edit, calls: Mapping[str, Call]) -> str |
         case InsertAfter():
             pass
     return None
+
+
+def _is_prefetch(edit: Edit) -> bool:
+    return isinstance(edit, InsertAfter) and edit.method == "prefetch"
 
 
 def _ids(edit: Edit) -> tuple[str, ...]:

@@ -50,6 +50,18 @@ def test_a_call_moves_and_its_own_changes_go_with_it(recorded: Recorded) -> None
     assert elements(edited) == [[0, 2, 4], [6, 8, 10]]
 
 
+def test_what_is_inserted_after_a_moved_call_follows_it(recorded: Recorded) -> None:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(6).map(lambda x: x * 2).batch(2)
+    double, batch = recorded.call("map"), recorded.call("batch")
+    edited, work = recorded.replaying(
+        dataset, MoveAfter(double.id, batch.id), InsertAfter(double.id, "prefetch", PREFETCH)
+    )
+    assert elements(edited) == [[0, 2], [4, 6], [8, 10]]
+    assert [call.method for call in work.built] == ["range", "batch", "map", "prefetch"]
+
+
 def test_the_first_and_the_last_call_can_be_removed(recorded: Recorded) -> None:
     import tensorflow as tf
 

@@ -144,6 +144,22 @@ def test_links_behind_one_call_come_in_the_order_that_makes_sense():
         assert rewritten(TEXT, combine(order, CALLS), CALLS) == wanted
 
 
+def test_a_prefetch_follows_a_call_that_another_fix_moves():
+    moving = Fix((MoveAfter("shuffle", "map"), MoveAfter("map", "batch")), Safety.EXACT, is_auto=True)
+    buffered = Fix(
+        (SetArgument("map", "num_parallel_calls", 2), InsertAfter("map", "prefetch")), Safety.EXACT, is_auto=True
+    )
+    for fixes in ((moving, buffered), (buffered, moving)):
+        edits = combine(fixes)
+        assert set(edits) == {*moving.edits, buffered.edits[0], InsertAfter("batch", "prefetch")}
+        assert edits.index(InsertAfter("batch", "prefetch")) < edits.index(
+            MoveAfter("map", "batch")
+        )  # ends up behind it
+    cached = replace(buffered, edits=(InsertAfter("map", "cache"),))
+    with pytest.raises(ValueError, match="conflict"):
+        combine((moving, cached))
+
+
 def test_combining_what_conflicts_is_a_mistake():
     with pytest.raises(ValueError, match="both set num_parallel_calls"):
         combine([PARALLEL.fix, CAPPED.fix], CALLS)
