@@ -135,7 +135,7 @@ EXAMPLES = (
         pipeline(
             source("ListFiles", elements=64), interleave(source(ms=0.5), calls=2), batch(32), consumer_ms=2, cores=8
         ),
-        fixed="tf.data.TFRecordDataset(files), num_parallel_calls=tf.data.AUTOTUNE)",
+        fixed="tf.data.TFRecordDataset(files), num_parallel_calls=tf.data.AUTOTUNE\n)",
     ),
     silent(
         pipeline(source(), map_("decode", ms=5, calls=TUNED), batch(32), consumer_ms=10, cores=4),

@@ -166,7 +166,7 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        fixed="tf.data.TFRecordDataset(files).map(decode, num_parallel_calls=tf.data.AUTOTUNE).shuffle(1000)",
+        fixed="tf.data.TFRecordDataset(files)\n    .map(decode, num_parallel_calls=tf.data.AUTOTUNE)\n    .shuffle(1000)\n)\n",
     ),
     fires(
         pipeline(
@@ -176,7 +176,7 @@ EXAMPLES = (
             consumer_ms=5,
             cores=4,
         ),
-        fixed="tf.data.TFRecordDataset(files).map(decode, num_parallel_calls=tf.data.AUTOTUNE)",
+        fixed="tf.data.TFRecordDataset(files).map(\n        decode, num_parallel_calls=tf.data.AUTOTUNE\n    )\n)\n",
     ),
     silent(
         pipeline(

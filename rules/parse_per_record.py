@@ -209,8 +209,8 @@ EXAMPLES = (
             consumer_ms=1,
             cores=4,
         ),
-        fixed="ds = ds.batch(256)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(parse), rows, "
-        "fallback_to_while_loop=False))\n",
+        fixed="ds = ds.batch(256)\nds = ds.map(\n    lambda rows: tf.vectorized_map(\n        "
+        "tf.function(parse), rows, fallback_to_while_loop=False\n    )\n)\n",
     ),
     silent(
         pipeline(source(), batch(256), map_("parse", ms=20, op_shares=_PARSE), consumer_ms=1, cores=4),

@@ -137,7 +137,7 @@ EXAMPLES = (
             consumer_ms=5,
             cores=8,
         ),
-        fixed="cycle_length=4, num_parallel_calls=tf.data.AUTOTUNE)",
+        fixed="    cycle_length=4,\n    num_parallel_calls=tf.data.AUTOTUNE,\n)",
     ),
     fires(
         pipeline(
@@ -147,7 +147,7 @@ EXAMPLES = (
             consumer_ms=0.2,
             cores=4,
         ),
-        fixed="num_parallel_calls=tf.data.AUTOTUNE, cycle_length=4)",
+        fixed="    num_parallel_calls=tf.data.AUTOTUNE,\n    cycle_length=4,\n)",
     ),
     silent(
         pipeline(

@@ -234,8 +234,8 @@ EXAMPLES = (
         _on_two_cores(
             source("TensorSlice", spec=_ROW), _map("normalize", ops=_NORMALIZE, op_share=0.3), batch(128), prefetch()
         ),
-        fixed="ds = ds.batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(normalize), rows, "
-        "fallback_to_while_loop=False))\n",
+        fixed="ds = ds.batch(128)\nds = ds.map(\n    lambda rows: tf.vectorized_map(\n        "
+        "tf.function(normalize), rows, fallback_to_while_loop=False\n    )\n)\n",
     ),
     fires(
         pipeline(
@@ -246,8 +246,8 @@ EXAMPLES = (
             consumer_ms=1,
             cores=4,
         ),
-        fixed="ds = ds.shuffle(1000)\nds = ds.batch(128)\nds = ds.map(lambda *rows: tf.vectorized_map(lambda row: "
-        "tf.function(normalize)(*row), rows, fallback_to_while_loop=False), num_parallel_calls=4)\n",
+        fixed="ds = ds.shuffle(1000)\nds = ds.batch(128)\nds = ds.map(\n    lambda *rows: tf.vectorized_map(\n        "
+        "lambda row: tf.function(normalize)(*row), rows, fallback_to_while_loop=False\n    ),\n    num_parallel_calls=4,\n)\n",
     ),
     fires(
         _on_two_cores(
@@ -265,8 +265,8 @@ EXAMPLES = (
             shuffle(),
             batch(128),
         ),
-        fixed="ds = (\n    ds.batch(128)\n    .map(lambda rows: tf.vectorized_map(tf.function(normalize), rows, "
-        "fallback_to_while_loop=False))\n)\n",
+        fixed="ds = (\n    ds.batch(128)\n    .map(\n        lambda rows: tf.vectorized_map(\n            "
+        "tf.function(normalize), rows, fallback_to_while_loop=False\n        )\n    )\n)\n",
     ),
     silent(
         _on_two_cores(
@@ -284,8 +284,8 @@ EXAMPLES = (
         _on_two_cores(
             source("TensorSlice", spec=_ROW), _map("augment", ops=_NORMALIZE, op_share=0.3, random=True), batch(128)
         ),
-        fixed="ds = ds.batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(augment), rows, "
-        "fallback_to_while_loop=False))\n",
+        fixed="ds = ds.batch(128)\nds = ds.map(\n    lambda rows: tf.vectorized_map(\n        "
+        "tf.function(augment), rows, fallback_to_while_loop=False\n    )\n)\n",
     ),
     silent(
         _on_two_cores(
@@ -398,8 +398,8 @@ EXAMPLES = (
             _map("normalize", ops=_NORMALIZE, op_share=0.3, spec=_ROW),
             padded_batch(128, bytes=16_384, spec=_BATCH, padded_shapes="<list of 1>"),
         ),
-        fixed="(arrays).batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(normalize), rows, "
-        "fallback_to_while_loop=False))\n",
+        fixed="(arrays).batch(128)\nds = ds.map(\n    lambda rows: tf.vectorized_map(\n        "
+        "tf.function(normalize), rows, fallback_to_while_loop=False\n    )\n)\n",
     ),
     silent(
         _on_two_cores(
@@ -413,8 +413,8 @@ EXAMPLES = (
         _on_two_cores(
             source(spec=_RECORD), _map("parse", op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}, random=True), batch(128)
         ),
-        fixed="ds = ds.batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(parse), rows, "
-        "fallback_to_while_loop=False))\n",
+        fixed="ds = ds.batch(128)\nds = ds.map(\n    lambda rows: tf.vectorized_map(\n        "
+        "tf.function(parse), rows, fallback_to_while_loop=False\n    )\n)\n",
     ),
     fires(
         _on_two_cores(
@@ -422,8 +422,8 @@ EXAMPLES = (
             _map("parse", op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}, spec=_ROW),
             padded_batch(128, bytes=16_384, spec=_BATCH),
         ),
-        fixed="ds = ds.padded_batch(128)\nds = ds.map(lambda rows: tf.vectorized_map(tf.function(parse), rows, "
-        "fallback_to_while_loop=False))\n",
+        fixed="ds = ds.padded_batch(128)\nds = ds.map(\n    lambda rows: tf.vectorized_map(\n        "
+        "tf.function(parse), rows, fallback_to_while_loop=False\n    )\n)\n",
     ),
     silent(
         _on_two_cores(source(spec=_RECORD), _map("parse", op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}), batch(128)),

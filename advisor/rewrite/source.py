@@ -48,7 +48,7 @@ from advisor.rewrite.imported_functions import NO_TEXTS
 from advisor.rewrite.inner_links import move_out
 from advisor.rewrite.library_calls import insert_after_library
 from advisor.rewrite.links import insert_link, remove
-from advisor.rewrite.long_chains import break_long_chains
+from advisor.rewrite.long_lines import break_long_lines
 from advisor.rewrite.names import import_place
 from advisor.rewrite.new_function import set_function
 from advisor.rewrite.option_lines import change_option, insert_options
@@ -101,7 +101,7 @@ def rewritten(
         source = _parsed(text)
         after = _Rewriting(source, _without_duplicates(edits, calls), calls, others).text(step_edits, definitions)
         ast.parse(after)
-        after = break_long_chains(text, after)
+        after = break_long_lines(text, after)
     except (SyntaxError, ValueError):
         raise CannotRewriteError("The text would not be valid Python after the change.") from None
     except RecursionError:

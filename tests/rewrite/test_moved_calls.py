@@ -89,7 +89,7 @@ def test_a_vectorised_map_moves_behind_the_batch_with_its_condition():
     text = f"{head}    if training:\n        ds = ds.map(self.f)\n    ds = ds.batch(8)\n"
     moved = rewritten(text, MoveAfter("map", "batch"), Vectorize("map"))
     assert moved is not None
-    assert moved.startswith(f"{head}    ds = ds.batch(8)\n    if training:\n        ds = ds.map(lambda ")
+    assert moved.startswith(f"{head}    ds = ds.batch(8)\n    if training:\n        ds = ds.map(\n            lambda ")
     assert "tf.vectorized_map(" in moved and moved.count("self.f") == 1
 
 

@@ -108,7 +108,12 @@ SET_ARGUMENT = {
     ),
     "inside a lambda": (
         "ds = ds.interleave(lambda f: tf.data.TFRecordDataset(f).map(decode))",
-        "ds = ds.interleave(lambda f: tf.data.TFRecordDataset(f).map(decode, num_parallel_calls=tf.data.AUTOTUNE))",
+        """\
+        ds = ds.interleave(
+            lambda f: tf.data.TFRecordDataset(f).map(
+                decode, num_parallel_calls=tf.data.AUTOTUNE
+            )
+        )""",
     ),
 }
 
