@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from advisor.rewrite.long_lines import LINE_LENGTH, break_long_lines
+from advisor.rewrite.line_breaks import LINE_LENGTH, break_long_lines
 
 LONG = ".map(decode_and_augment, num_parallel_calls=tf.data.AUTOTUNE).batch(64, drop_remainder=True)"
 
