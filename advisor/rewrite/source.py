@@ -47,8 +47,8 @@ from advisor.rewrite.halves import first_link, halves_definition, replace_functi
 from advisor.rewrite.imported_functions import NO_TEXTS
 from advisor.rewrite.inner_links import move_out
 from advisor.rewrite.library_calls import insert_after_library
-from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.line_breaks import break_long_lines
+from advisor.rewrite.links import insert_link, remove
 from advisor.rewrite.names import import_place
 from advisor.rewrite.new_function import set_function
 from advisor.rewrite.option_lines import change_option, insert_options
