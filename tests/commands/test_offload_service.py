@@ -15,6 +15,7 @@ from advisor.offload.dispatcher import Dispatcher
 from advisor.prove.measure.end_to_end import measure_end_to_end
 from advisor.prove.search import whole_script
 from tests.commands.offload_scripts import WAITING_FIT_SCRIPT, WAITING_SCRIPT
+from tests.in_one_line import in_one_line
 
 long = [pytest.mark.tensorflow, pytest.mark.long]
 
@@ -60,7 +61,7 @@ class TestRunningService:
         assert 1.2 < proof["predicted_speedup"] < 3  # 2 on an idle machine
         assert result["runs"] == 2 + 2 * proof["turns"]
         assert result["changed_files"] == [str(path)] and not result["files"]
-        assert f'distribute("distributed_epoch", "{service.address}")' in path.read_text()
+        assert f'distribute("distributed_epoch", "{service.address}")' in in_one_line(path.read_text())
         assert main(["offload", "--undo", "train.py"]) == 0
         assert path.read_bytes() == before
 
