@@ -5,6 +5,10 @@ In: the recording.  Out: `BufferReadings`, and sentences for the verdict.
 The buffer is read as a step begins. If it is full at every step, the pipeline refills it within a step, so it is faster than the
 training; if it is empty, each step waits. In a loop whose steps are not visible it is read at arbitrary times, which shows the
 same: the buffer of a pipeline that is faster fills up, and that of a slower one stays empty.
+
+`MapAndBatch` counts a batch as soon as its first element is there (`EnsureOutputAllocated` in TensorFlow's
+`map_and_batch_dataset_op.cc`), so its buffer of one batch counts as full while the training waits for that batch. Of this
+buffer only empty readings count.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ def buffer_readings(main: Pipeline | None, recording: Recording | None) -> Buffe
         recording: What capture recorded; None for a profile without a recording.
 
     Returns:
-        None if the buffer was not read, or too rarely to say anything.
+        None if the buffer was not read, or too rarely to say anything, or if it holds incomplete batches and was never empty.
     """
     if recording is None:
         return None
@@ -39,11 +43,17 @@ def buffer_readings(main: Pipeline | None, recording: Recording | None) -> Buffe
     if len(rows) < MIN_VERDICT_STEPS.value:
         return None
     wanted = _elements_per_step(levels) if levels.is_at_steps else 1
+    holds_incomplete, empty = (
+        levels.transformation.startswith("MapAndBatch"),
+        sum(elements == 0 for elements, _ in rows),
+    )
+    if holds_incomplete and not empty:
+        return None
     return BufferReadings(
         levels.transformation,
         len(rows),
-        full=sum(elements >= capacity >= wanted for elements, capacity in rows),
-        empty=sum(elements == 0 for elements, _ in rows),
+        full=0 if holds_incomplete else sum(elements >= capacity >= wanted for elements, capacity in rows),
+        empty=empty,
         capacity=max(capacity for _, capacity in rows),
         is_at_steps=levels.is_at_steps,
     )

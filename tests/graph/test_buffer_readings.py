@@ -72,6 +72,17 @@ def test_a_buffer_that_is_full_at_every_step_is_a_verdict_where_no_step_was_meas
     )
 
 
+def test_a_buffer_of_incomplete_batches_is_never_full() -> None:
+    """`MapAndBatch` counts a batch whose first element is there, so a wait beside a "full" buffer is no contradiction."""
+    incomplete = replace(levels([1] * 12, capacity=1), transformation="MapAndBatch")
+    assert buffer_readings(None, recording(incomplete)) is None
+    beside = verdict_of(WAITING, 5, incomplete)
+    assert beside.buffer is None and "full" not in beside.sentence
+    assert beside == verdict_of(WAITING, 5, None)
+    sometimes = buffer_readings(None, recording(replace(incomplete, elements=(0, 0, 0, 1) * 3)))
+    assert sometimes is not None and (sometimes.readings, sometimes.full, sometimes.empty) == (12, 0, 9)
+
+
 def test_an_empty_one_says_that_the_training_waits_and_nothing_is_predicted_from_it() -> None:
     verdict = verdict_of(WAITING, 0, levels([0] * 12))
     assert (verdict.level, verdict.is_input_bound) == ("moderate", True)
