@@ -100,7 +100,7 @@ class ScalarMap(Rule):
             if is_python and prediction is not None and most is not None:
                 # How much of its op's time is the way into Python, which one call per batch saves, is unknown.
                 value, high = max(prediction.value, (1 + most.value) / 2), max(prediction.high, most.high)
-                prediction = replace(prediction, value=value, high=high)
+                prediction = replace(prediction, value=value, high=high, best_effects=most.effects)
             call_ns = iterator.busy_ns / calls
             obstacle = None
             if size < self.min_batch_size:

@@ -168,7 +168,13 @@ class VectorizableMap(Rule):
             call=call,
             iterator=iterator,
             # How much cheaper the ops become is unknown: from hardly at all to one op in place of a batch of them.
-            prediction=replace(likely, value=max(likely.value, (1 + most.value) / 2), low=1.0, high=most.high),
+            prediction=replace(
+                likely,
+                value=max(likely.value, (1 + most.value) / 2),
+                low=1.0,
+                high=most.high,
+                best_effects=most.effects,
+            ),
             memory_bytes=vectorized_bytes(analysis, pipeline, iterator, call, batched, size),
             fix=fix if is_editable(call) and is_editable(batched) else None,
             evidence=(

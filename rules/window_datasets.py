@@ -134,7 +134,7 @@ class WindowDatasets(Rule):
             call=windows,
             iterator=copies[0],
             # What slices cost is unknown: it depends on the size of the windows.
-            prediction=replace(limit, value=likely.value, low=1.0),
+            prediction=replace(limit, value=likely.value, low=1.0, effects=likely.effects, best_effects=limit.effects),
             memory_bytes=copied if is_sliced or not edits else 0,
             fix=Fix(edits, Safety.EXACT, is_auto=True) if edits else None,
             code="" if edits else code_to_start_from(windows, size, shift),

@@ -83,6 +83,8 @@ class Prediction:
     high: float
     effects: tuple[Effect, ...] = field(default=(), compare=False)
     """The effects that it was predicted from, so that several changes can be combined; empty if they are unknown."""
+    best_effects: tuple[Effect, ...] = field(default=(), compare=False)
+    """The effects at the upper end of the range; empty if they are the same."""
     uncalibrated: tuple[str, ...] = field(default=(), compare=False)
     """Costs of the machine (fields of `Calibration`) that it was computed with, but that were not measured on that machine."""
     first_pass: float | None = field(default=None, compare=False)

@@ -39,7 +39,7 @@ def predict_batched(
     )
     if least is None or typical is None or most is None:
         return None
-    return costs.mark(replace(typical, low=least.low, high=most.high), "op_start_ns")
+    return costs.mark(replace(typical, low=least.low, high=most.high, best_effects=most.effects), "op_start_ns")
 
 
 def left_when_batched(iterator: Iterator, size: int, start_ns: float) -> float:

@@ -94,7 +94,7 @@ def predict_from(
     relief = _relief(measured, work)
     own = 1 - pipeline.wait_share
     likely_own, best_own = consumer_factors(analysis, measured, work)
-    rests = [_rest(pipeline, cost, work, factor) for factor in _uncrowded(measured, work)]
+    rests = [uncrowded_factors(pipeline, cost, work, factor) for factor in crowding_factors(measured, work)]
     # The consumer speeds up as much as the removal of the concurrent work allows; at worst, not at all.
     steps = (
         max(_steps(pipeline, rests[0][0], blamed, relief, own)[:2]),
@@ -197,17 +197,32 @@ def _steps(
     return queued, overlapped, (front_before * queued + back_before * overlapped) / wait
 
 
-def _uncrowded(measured: Demands, work: Mapping[str, float]) -> tuple[float, float, float]:
-    """Factors for the cost of passing elements on without this concurrent work: worst, likely, best."""
+def crowding_factors(measured: Demands, work: Mapping[str, float]) -> tuple[float, float, float]:
+    """Return factors for the cost of passing elements on without this concurrent work: worst, likely, best.
+
+    Args:
+        measured: The demands.
+        work: Iterator id -> factor for its work.
+    """
     share = removed_share(measured, work)
     worst, likely, best = (1 - (1 - factor) * share for factor in CONTENTION_FACTOR.value)
     return worst, likely, best
 
 
-def _rest(
+def uncrowded_factors(
     pipeline: Pipeline, cost: Mapping[str, float], work: Mapping[str, float], factor: float
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """(cost, work) factors, reduced for iterators that only pass elements on or have no function left to run."""
+    """Return the factors of a change, reduced for iterators that only pass elements on or have no function left to run.
+
+    Args:
+        pipeline: The pipeline.
+        cost: Iterator id -> factor for the time that others wait for it, for all iterators.
+        work: The same for its work.
+        factor: One of `crowding_factors`.
+
+    Returns:
+        Both.
+    """
     passing = {
         it.id
         for it in pipeline.iterators

@@ -3,8 +3,8 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 4
-FILES = workload.jpegs()
+EPOCHS = 3
+FILES = workload.jpegs() * 3
 
 
 def load(path):
