@@ -28,7 +28,7 @@ from worth import percentile
 
 import advisor
 from advisor.model.finding import RunGain
-from advisor.rewrite.fix_plan import combine
+from advisor.rewrite.combined_edits import combine
 from advisor.rewrite.patch import CannotRewrite, patch_for
 
 TIME = "EPOCHS_S "

@@ -1,42 +1,19 @@
 """Decides which fixes are tried, in which order, and why the others are not.
 
-In: findings, the recorded calls, the allowed safety levels.  Out: `Plan`; and `combine`, the edits of several fixes in an order
-in which they can be applied together.
-
-Edits are applied one after the other, and each new link is inserted directly after its call. So of two links after the same call,
-the one that is *later* in the list ends up *closer* to the call: `cache` comes last in a list of edits, `prefetch` first.
+In: findings, the recorded calls, the allowed safety levels.  Out: `Plan`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import assert_never
 
 from advisor.model.calls import Call
-from advisor.model.edits import (
-    BuildOnce,
-    DecorateFunction,
-    Edit,
-    InsertAfter,
-    MoveAfter,
-    Remove,
-    SetArgument,
-    SetBatchSize,
-    SetCompileArgument,
-    SetFitArgument,
-    SetFunction,
-    SetFunctionArgument,
-    SetOption,
-    SetPolicy,
-    SplitFunction,
-    StepEdit,
-    Vectorize,
-)
+from advisor.model.edits import BuildOnce, SplitFunction, Vectorize
 from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.recording import Recording
-from advisor.model.shared_text import span_of
 from advisor.model.untried import Why
+from advisor.rewrite.conflicts import clash_of
 from advisor.rewrite.obstacles import obstacle_to
 
 _NEVER = "It would change the data; such changes are never made automatically."
@@ -150,60 +127,6 @@ def is_building_once(fix: Fix) -> bool:
     return any(isinstance(edit, BuildOnce) for edit in fix.edits)
 
 
-def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tuple[Edit, ...]:
-    """Combine the edits of several fixes in an order in which they can be applied together.
-
-    Of the links after one call, `cache` ends up closest to it, then links that work on elements, `prefetch`, and options. A
-    `prefetch` after a call that another fix moves follows it.
-
-    Args:
-        fixes: Fixes that do not conflict.
-        calls: The recorded calls by id, to recognise edits of the same text (a helper that is called twice).
-
-    Returns:
-        The edits, each once.
-
-    Raises:
-        ValueError: Two fixes conflict.
-    """
-    known = calls or {}
-    for index, fix in enumerate(fixes):
-        for other in fixes[:index]:
-            clash = _clash(fix, other, known)
-            if clash is not None:
-                raise ValueError(f"fixes that conflict cannot be combined: {clash}")
-    edits: dict[Edit, None] = {}
-    for fix in sorted(fixes, key=_distance, reverse=True):
-        edits |= dict.fromkeys(fix.edits)
-    moved = {edit.call_id: edit.after_id for edit in edits if isinstance(edit, MoveAfter)}
-    return tuple(
-        replace(edit, call_id=moved[edit.call_id]) if _is_prefetch(edit) and edit.call_id in moved else edit
-        for edit in edits
-    )
-
-
-def comparison_key(edits: tuple[Edit, ...]) -> frozenset[Edit] | tuple[Edit, ...]:
-    """Return what is equal for two lists of edits that surely make the same dataset: a set if their order does not matter.
-
-    It does not matter if no two of those that add, move or remove calls name the same call.
-    """
-    named: list[str] = []
-    for edit in edits:
-        if not isinstance(edit, SetArgument | SetFunction | SetOption | Vectorize):
-            named += filter(None, (edit.call_id, getattr(edit, "after_id", None)))
-    return frozenset(edits) if len(named) == len(set(named)) else edits
-
-
-def _distance(fix: Fix) -> int:
-    """Return the rank of a fix's links after the same call: 0 for a cache, 2 for a prefetch, 3 for options, 1 for others."""
-    methods = [edit.method for edit in fix.edits if isinstance(edit, InsertAfter)]
-    if "cache" in methods:
-        return 0
-    if any(isinstance(edit, SetOption) for edit in fix.edits):
-        return 3
-    return 2 if methods and all(method == "prefetch" for method in methods) else 1
-
-
 def _against(
     finding: Finding,
     calls: Mapping[str, Call],
@@ -284,99 +207,8 @@ def options_for(
 def _conflict_with(finding: Finding, chosen: Sequence[Finding], calls: Mapping[str, Call]) -> LeftOut | None:
     for other in chosen:
         if finding.fix is not None and other.fix is not None:
-            clash = _clash(finding.fix, other.fix, calls)
+            clash = clash_of(finding.fix, other.fix, calls)
             if clash is not None:
                 reason = f"Conflicts with {other.rule} ({other.title}), which has the larger prediction: {clash}."
                 return LeftOut(finding, reason, Why.CONFLICT, ("--only", finding.rule))
     return None
-
-
-def _clash(fix: Fix, other: Fix, calls: Mapping[str, Call]) -> str | None:
-    """Return why two fixes cannot both be made, or None."""
-    for step_edit in fix.step_edits:
-        for earlier in other.step_edits:
-            if step_edit != earlier and _target(step_edit) == _target(earlier):
-                return "both set the same argument or policy"
-    for edit in fix.edits:
-        for before in other.edits:
-            reason = _clash_of_edits(edit, before, calls) or _clash_of_edits(before, edit, calls)
-            if edit != before and reason is not None:
-                return reason
-    return None
-
-
-def _target(edit: StepEdit) -> object:
-    """What an edit of the training step sets."""
-    match edit:
-        case SetCompileArgument() | SetFitArgument():
-            return edit.site, edit.name
-        case SetPolicy():
-            return edit.file
-        case SetFunctionArgument():
-            return edit.file, edit.function, edit.name
-        case SetBatchSize():
-            return edit.site
-        case DecorateFunction():
-            return edit.file, edit.function
-        case _:
-            assert_never(edit)
-
-
-def _clash_of_edits(edit: Edit, other: Edit, calls: Mapping[str, Call]) -> str | None:
-    """Return why `edit` conflicts with `other`, or None; called for both orders of the pair."""
-    call = calls.get(edit.call_id)
-    name = f"{call.method} at line {call.site.line}" if call is not None and call.site is not None else "the same call"
-    spans = {span_of(edit.call_id, calls)}
-    touched = set(_spans(other, calls))
-    match edit:
-        case SetArgument():
-            if isinstance(other, SetArgument) and other.name == edit.name and span_of(other.call_id, calls) in spans:
-                return f"both set {edit.name} of {name}" if other.value != edit.value else None
-        case SetOption():
-            if isinstance(other, SetOption) and other.option == edit.option and other.value != edit.value:
-                return f"both set the option {edit.option}"
-        case Remove():
-            is_same = isinstance(other, Remove) and span_of(other.call_id, calls) in spans
-            if not is_same and spans & touched:
-                return f"one removes {name}, the other changes it"
-        case MoveAfter():
-            is_same = isinstance(other, MoveAfter) and list(_spans(edit, calls)) == list(_spans(other, calls))
-            if _is_prefetch(other) and other.call_id == edit.call_id:
-                return None  # `combine` takes it along
-            if not is_same and not isinstance(other, SetArgument) and spans & touched:
-                return f"one moves {name}, the other changes the call after it"
-        case SplitFunction():
-            is_change = isinstance(other, SplitFunction | Vectorize | Remove) or (
-                isinstance(other, MoveAfter) and span_of(other.call_id, calls) in spans
-            )
-            if is_change and spans & touched:
-                return (
-                    f"both change the function of {name}"
-                    if isinstance(other, SplitFunction | Vectorize)
-                    else f"one moves {name}"
-                )
-        case SetFunction():
-            inner = {
-                call_id for call_id in _ids(other) if call_id in calls and calls[call_id].nested_in == edit.call_id
-            }
-            if inner or (isinstance(other, SetFunction | SplitFunction | Vectorize) and spans & touched):
-                return f"both change the function of {name}"
-        case BuildOnce():
-            if isinstance(other, BuildOnce) and span_of(other.call_id, calls) in spans:
-                return f"both make the dataset that ends with {name} once, for different loops"
-        case InsertAfter():
-            pass
-    return None
-
-
-def _is_prefetch(edit: Edit) -> bool:
-    return isinstance(edit, InsertAfter) and edit.method == "prefetch"
-
-
-def _ids(edit: Edit) -> tuple[str, ...]:
-    return (edit.call_id, edit.after_id) if isinstance(edit, MoveAfter) else (edit.call_id,)
-
-
-def _spans(edit: Edit, calls: Mapping[str, Call]) -> Iterator[object]:
-    for call_id in _ids(edit):
-        yield span_of(call_id, calls)

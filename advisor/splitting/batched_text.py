@@ -196,7 +196,7 @@ class _Writer:
 
     def definition(self, constants: Sequence[ast.stmt], parts: Sequence[_Part], passed: Sequence[str]) -> str:
         """Return the lines of the definition."""
-        head = f"{self._indent}def {self.name}({ast.unparse(self._function.args)}):"
+        head = f"{self._indent}def {self.name}({self._found.file.unparsed(self._function.args)}):"
         lines = [head, *(line for statement in constants for line in self._written(statement, self._inside))]
         known, certain = dict.fromkeys(passed), set(passed)
         for number, part in enumerate(parts):
@@ -252,7 +252,7 @@ class _Writer:
         text = ast.get_source_segment(self._found.file.text, statement) if is_in_file else None
         inner = (node for node in ast.walk(statement) if isinstance(node, ast.Constant | ast.JoinedStr))
         if text is None or any(node.end_lineno != node.lineno for node in inner):
-            text = ast.unparse(statement)
+            text = self._found.file.unparsed(statement)
             return [f"{indent}{line}" for line in text.split("\n")]
         first, *others = NEWLINE.split(text)
         own = self._inside

@@ -6,7 +6,9 @@ In: a text.  Out: `FileText`, or `CannotSplitError` if it cannot be parsed.
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +40,17 @@ class FileText:
         """Return the text of an expression as it is written."""
         return ast.get_source_segment(self.text, node) or ast.unparse(node)
 
+    def unparsed(self, node: ast.AST) -> str:
+        """Return the text of a node that does not stand in the file, with the quotes that the file prefers."""
+        text = ast.unparse(node)
+        return _with_double_quotes(text) if self._has_double_quotes else text
+
+    @cached_property
+    def _has_double_quotes(self) -> bool:
+        """Whether more texts begin with a double quote than with a single one, docstrings left out."""
+        opened = [match.group(2) for token in _texts(self.text) if (match := _QUOTED.match(token.string))]
+        return opened.count('"') > opened.count("'")
+
     def offset(self, line: int, column: int) -> int:
         """Return the offset in characters of a position of `ast`, whose columns are UTF-8 bytes."""
         return sum(map(len, self.lines[: line - 1])) + len(self.lines[line - 1].encode()[:column].decode())
@@ -54,6 +67,38 @@ class FileText:
         while node in self.parents:
             node = self.parents[node]
             yield node
+
+
+_QUOTED = re.compile(r"""([A-Za-z]*)(["'])(?!\2\2)(.*)\2$""", re.DOTALL)
+"""A text that is not in triple quotes: its prefix, its quote, and what is between."""
+
+
+def _texts(text: str) -> list[tokenize.TokenInfo]:
+    """The tokens that are texts and not inside f-strings, in which Python before 3.12 does not allow the quotes around them."""
+    found, depth = [], 0
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            name = tokenize.tok_name[token.type]
+            depth += name.endswith("STRING_START") - name.endswith("STRING_END")
+            if token.type == tokenize.STRING and not depth:
+                found.append(token)
+    except (tokenize.TokenError, SyntaxError):
+        return []
+    return found
+
+
+def _with_double_quotes(text: str) -> str:
+    """The same code with double quotes around texts that need no escape for it; f-strings stay as they are."""
+    lines = text.split("\n")
+    for token in reversed(_texts(text)):
+        match = _QUOTED.match(token.string)
+        (row, start), (end_row, end) = token.start, token.end
+        is_plain = match is not None and row == end_row and match[2] == "'" and "f" not in match[1].lower()
+        if match is None or not is_plain or set(match[3]) & set("\\\"'"):
+            continue
+        line = lines[row - 1]
+        lines[row - 1] = f'{line[:start]}{match[1]}"{match[3]}"{line[end:]}'
+    return "\n".join(lines)
 
 
 def file_text(text: str) -> FileText:

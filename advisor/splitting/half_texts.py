@@ -111,7 +111,7 @@ def _lambdas(function_text: FunctionText, function: ast.Lambda, inner: ast.expr 
     if "#" in function_text.file.code(function):
         raise CannotSplitError("the lambda contains a comment")
     passed = [part if name == names.value else name for name in names.crossing]
-    head = ast.unparse(function.args)
+    head = function_text.file.unparsed(function.args)
     results = ", ".join(passed)
     first = f"lambda{' ' * bool(head)}{head}: {results if len(passed) == 1 else f'({results})'}"
     start = function_text.file.offset(inner.lineno, inner.col_offset)
@@ -166,12 +166,12 @@ class _Definition:
         )
         part = self._part(inner)
         first = [
-            self._head(first_name, ast.unparse(function.args)),
+            self._head(first_name, function_text.file.unparsed(function.args)),
             statements,
             f"{inside}{names.value} = {part}{newline}" if part else "",
             f"{inside}return {', '.join(names.crossing)}{newline}",
         ]
-        returns = f" -> {ast.unparse(function.returns)}" if function.returns is not None else ""
+        returns = f" -> {function_text.file.unparsed(function.returns)}" if function.returns is not None else ""
         second = [
             self._head(second_name, _parameters(names), returns),
             self._docstring(body[0]) if is_used_once else "",
@@ -212,7 +212,9 @@ class _Definition:
         return line - 1
 
     def _head(self, name: str, parameters: str, returns: str = "") -> str:
-        decorators = [f"{self._indent}@{ast.unparse(node)}{self._newline}" for node in self._function.decorator_list]
+        decorators = [
+            f"{self._indent}@{self._found.file.unparsed(node)}{self._newline}" for node in self._function.decorator_list
+        ]
         return "".join([*decorators, f"{self._indent}def {name}({parameters}){returns}:{self._newline}"])
 
     def _docstring(self, first: ast.stmt) -> str:

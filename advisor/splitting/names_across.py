@@ -106,7 +106,7 @@ def parameters_of(function_text: FunctionText, element_spec: str) -> tuple[list[
     """
     arguments, wrapper = function_text.function.args, function_text.wrapper
     positional = [*arguments.posonlyargs, *arguments.args][bool(wrapper is not None and wrapper.receiver) :]
-    default_texts = [ast.unparse(value) for value in arguments.defaults]
+    default_texts = [function_text.file.unparsed(value) for value in arguments.defaults]
     with_default = dict(
         zip(
             [parameter.arg for parameter in positional[len(positional) - len(default_texts) :]],
@@ -115,7 +115,7 @@ def parameters_of(function_text: FunctionText, element_spec: str) -> tuple[list[
         )
     )
     only = {
-        parameter.arg: ast.unparse(value)
+        parameter.arg: function_text.file.unparsed(value)
         for parameter, value in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
         if value is not None
     }

@@ -11,9 +11,11 @@ import pytest
 
 from advisor.capture.instrument.dataset_ids import ID_ATTRIBUTE
 from advisor.model.edits import Code, InsertAfter, MoveAfter, Remove, SetArgument, SetOption
+from advisor.model.finding import Fix, Safety
 from advisor.replay.edited import inserted_id
 from advisor.replay.edited_calls import edited_calls
 from advisor.replay.replay import OTHER, TWIN, CannotReplay
+from advisor.rewrite.combined_edits import combine
 from tests.recorded import Recorded
 from tests.replay.dataset_kinds import interleave
 
@@ -60,6 +62,18 @@ def test_what_is_inserted_after_a_moved_call_follows_it(recorded: Recorded) -> N
     )
     assert elements(edited) == [[0, 2], [4, 6], [8, 10]]
     assert [call.method for call in work.built] == ["range", "batch", "map", "prefetch"]
+
+
+def test_a_cache_behind_a_call_that_an_earlier_fix_moved_is_filled_with_its_results(recorded: Recorded) -> None:
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(6).cache().map(lambda x: x * 2).batch(2)
+    cache, double, batch = (recorded.call(method) for method in ("cache", "map", "batch"))
+    moving = Fix((MoveAfter(double.id, batch.id),), Safety.EXACT, is_auto=True)
+    cached = Fix((InsertAfter(double.id, "cache"), Remove(cache.id)), Safety.EXACT, is_auto=True)
+    edited, work = recorded.replaying(dataset, *combine((moving, cached)))
+    assert elements(edited) == [[0, 2], [4, 6], [8, 10]]
+    assert [call.method for call in work.built] == ["range", "batch", "map", "cache"]
 
 
 def test_the_first_and_the_last_call_can_be_removed(recorded: Recorded) -> None:

@@ -12,7 +12,7 @@ from advisor.model.finding import Fix, Safety
 from advisor.rewrite.apply.undo import undo
 from advisor.rewrite.apply.write import write_patch
 from advisor.rewrite.cannot_rewrite import CannotRewrite
-from advisor.rewrite.fix_plan import combine
+from advisor.rewrite.combined_edits import combine
 from advisor.rewrite.patch import Patch, patch_for
 from tests.rewrite.source_text import calls_in
 

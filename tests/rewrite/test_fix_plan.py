@@ -14,7 +14,8 @@ from advisor.model.calls import Call, FunctionFacts, Site
 from advisor.model.edits import Code, Edit, InsertAfter, MoveAfter, Remove, SetArgument, SetOption, Vectorize
 from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.model.recording import Host, Recording, ScriptExit
-from advisor.rewrite.fix_plan import combine, comparison_key, is_asked, is_seeded, make_plan
+from advisor.rewrite.combined_edits import combine, comparison_key
+from advisor.rewrite.fix_plan import is_asked, is_seeded, make_plan
 from advisor.rewrite.shared_calls import edited_ids, sentence_of_sharing, spread
 from advisor.rewrite.source import rewritten
 from tests.effort import examples
@@ -155,9 +156,22 @@ def test_a_prefetch_follows_a_call_that_another_fix_moves():
         assert edits.index(InsertAfter("batch", "prefetch")) < edits.index(
             MoveAfter("map", "batch")
         )  # ends up behind it
-    cached = replace(buffered, edits=(InsertAfter("map", "cache"),))
-    with pytest.raises(ValueError, match="conflict"):
-        combine((moving, cached))
+
+
+def test_a_cache_follows_a_call_that_an_earlier_fix_moved():
+    """It was proposed for the changed pipeline. Of two proposals for one pipeline, the cache means the present place."""
+    moving = finding("vectorise", MoveAfter("map", "batch"), gain=3)
+    cached = finding("cache", InsertAfter("map", "cache"), Remove("shuffle"), gain=2)
+    buffered = finding("buffer", SetArgument("map", "num_parallel_calls", 2), *PREFETCH.fix.edits)
+    for fixes in itertools.permutations((moving.fix, cached.fix, buffered.fix)):
+        if fixes.index(cached.fix) < fixes.index(moving.fix):
+            with pytest.raises(ValueError, match="one moves map at line 2"):
+                combine(fixes, CALLS)
+            continue
+        text = rewritten(TEXT, combine(fixes, CALLS), CALLS)
+        chain = ".batch(2).map(f, num_parallel_calls=2).cache().prefetch(tf.data.AUTOTUNE)"
+        assert "".join(map(str.strip, text.splitlines())).endswith(f"range(9){chain})"), fixes
+    assert [left.finding.rule for left in make_plan([moving, cached], CALLS).left_out] == ["cache"]
 
 
 def test_combining_what_conflicts_is_a_mistake():

@@ -14,7 +14,7 @@ from advisor.model.finding import Finding, Safety
 from advisor.model.proof_result import FixedNumbers
 from advisor.model.untried import Why
 from advisor.prove.trial.trial_result import FASTER, Trial
-from advisor.rewrite.fix_plan import combine
+from advisor.rewrite.combined_edits import combine
 
 SAFETY_ORDER = tuple(Safety)
 

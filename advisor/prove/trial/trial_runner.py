@@ -44,7 +44,7 @@ from advisor.prove.trial.sibling_datasets import sibling_datasets
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, Trial, as_sentence
 from advisor.replay.edited import CannotSplit, CannotVectorize
 from advisor.replay.replay import CannotReplay, Replay
-from advisor.rewrite.fix_plan import comparison_key
+from advisor.rewrite.combined_edits import comparison_key
 from advisor.rewrite.shared_calls import spread
 
 Report = Callable[[str, int, int | None], None]
