@@ -83,10 +83,10 @@ def check(recorded: Recorded, dataset: Any, is_apart: bool, is_unknown: bool) ->
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("inner_drops", [False, True])
 def test_blocks_make_the_same_windows_whatever_their_number(inner_drops: bool) -> None:
-    """128 windows of one number come from one call: fewer, just as many, one more, and several blocks."""
+    """512 windows of one number come from one call: fewer, just as many, one more, and several blocks."""
     import tensorflow as tf
 
-    for windows in (1, 127, 128, 129, 400):
+    for windows in (1, 511, 512, 513, 1_600):
         with install() as recorded:
             dataset = tf.data.Dataset.range(windows + 3).window(4, 1, drop_remainder=True)
             dataset = dataset.flat_map(lambda rows: rows.batch(4, drop_remainder=inner_drops))
@@ -100,7 +100,7 @@ def written_for(calls: tuple[Call, ...]) -> str:
 
 def test_large_windows_are_made_in_smaller_blocks_or_one_by_one() -> None:
     complete = with_arguments("window", drop_remainder=True)
-    sizes = {32: ".batch(128)", 10_000: ".batch(20)", 30_000: None, None: None}
+    sizes = {32: ".batch(512)", 10_000: ".batch(20)", 30_000: None, None: None}
     for row_bytes, block in sizes.items():
         calls = tuple(
             dataclasses.replace(call, element_bytes=row_bytes) if call.method == "from_tensor_slices" else call
