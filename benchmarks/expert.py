@@ -1,16 +1,16 @@
 """Compares `advisor fix --write` with an expert, on realistic scripts that are not among the rules' examples.
 
     python benchmarks/expert.py [--only windows] [--turns 5] [--seconds 30] [--budget T] [--results FILE] [--keep DIR]
-        [--write-docs]
+        [--fixed DIR] [--write-docs]
 
 In: `benchmarks/by_hand/written/*.py`, and the same scripts as an expert would write them, in `by_hand/expert/`.  Out: for each
 script, the time of a pass over the data and of the whole run: as written, with AUTOTUNE everywhere, by the expert, and as
 `advisor fix` leaves it, unasked and with `--allow reordered`. A ratio of 1 means as fast as the expert.
 
 Passes of all variants alternate in one process, after a first pass of each that fills caches; those of the expert and of fixed
-scripts go on until `--seconds` have passed. Whole runs alternate in fresh
-processes; their time begins behind the import of TensorFlow. Where no change waits for `--allow reordered`, the script that was
-fixed unasked stands for that one, too. `--results` keeps what was measured, as JSON lines.
+scripts go on for `--seconds` more. Whole runs alternate in fresh processes; their time begins behind the import of TensorFlow.
+Where no change waits for `--allow reordered`, the script that was fixed unasked stands for that one, too.
+`--results` keeps what was measured, as JSON lines.
 """
 
 from __future__ import annotations
@@ -82,6 +82,7 @@ def main() -> None:
     parser.add_argument("--budget", metavar="T", help="budget of each `advisor fix` (default: its own)")
     parser.add_argument("--results", type=Path, help="JSON lines of the scripts measured so far")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="copy the fixed scripts and the reports there")
+    parser.add_argument("--fixed", type=Path, metavar="DIR", help="take the fixed scripts that `--keep` copied there")
     parser.add_argument("--write-docs", action="store_true", help="put the table into docs/benchmarks.md")
     options = parser.parse_args()
     done: dict[str, Result] = {}
@@ -126,7 +127,12 @@ def measured(name: str, options: argparse.Namespace) -> Result:
                 del scripts[ALLOWED]  # the same changes are found, tried and kept
                 kept[ALLOWED], seconds[ALLOWED] = kept[FIXED], seconds[FIXED]
                 continue
-            kept[variant], seconds[variant] = fix(scripts[variant], budget, allow)
+            reused = options.fixed and options.fixed / scripts[variant].parent.name / name
+            if reused and reused.is_dir():
+                shutil.copytree(reused, scripts[variant].parent, dirs_exist_ok=True)
+                kept[variant], seconds[variant] = kept_rules(scripts[variant]), 0.0
+            else:
+                kept[variant], seconds[variant] = fix(scripts[variant], budget, allow)
             if keep is not None:
                 for file in (*scripts[variant].parent.glob("*.py"), *scripts[variant].parent.glob("fix.json")):
                     folder = keep / scripts[variant].parent.name / name
@@ -158,8 +164,13 @@ def fix(script: Path, budget: str | None, allow: tuple[str, ...]) -> tuple[list[
     seconds = time.monotonic() - began
     if not report.exists():
         return ["failed"], seconds
-    document = json.loads(report.read_text(encoding="utf-8"))
-    return [entry["rule"] for entry in document["fixes"] if entry["applied"]], seconds
+    return kept_rules(script), seconds
+
+
+def kept_rules(script: Path) -> list[str]:
+    """Return the rules whose changes the report next to a fixed script names as written."""
+    document = json.loads((script.parent / "fix.json").read_text(encoding="utf-8"))
+    return [entry["rule"] for entry in document["fixes"] if entry["applied"]]
 
 
 def waits_for(script: Path, permission: str) -> bool:

@@ -3,8 +3,8 @@
     python passes.py TURNS SECONDS BRIEF FOLDER/NAME.py ...
 
 In: scripts that define `dataset()`.  Out: one JSON list per script on stdout: seconds of each pass, the first one left out. After
-TURNS turns, all but the first BRIEF scripts alternate further until SECONDS have passed since the first turn, but at most
-`MAX_TURNS` times: ratios of passes of 0.1 s differed by a tenth between runs of seven turns.
+TURNS turns, all but the first BRIEF scripts alternate further until SECONDS more have passed, but at most `MAX_TURNS` times:
+ratios of passes of 0.1 s differed by a tenth between runs of seven turns.
 """
 
 from __future__ import annotations
@@ -47,8 +47,10 @@ def main(turns: int, seconds: float, brief: int, scripts: list[Path]) -> None:
         seconds_of_a_pass(data)  # traces the functions, and fills caches
     times: list[list[float]] = [[] for _ in pipelines]
     shuffled = random.Random(0)
-    began = time.perf_counter()
+    began = 0.0
     for turn in range(MAX_TURNS):
+        if turn == turns:
+            began = time.perf_counter()
         if turn >= turns and time.perf_counter() - began >= seconds:
             break
         order = list(range(brief if turn >= turns else 0, len(pipelines)))

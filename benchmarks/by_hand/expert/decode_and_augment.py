@@ -3,8 +3,8 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 3
-FILES = workload.jpegs() * 3
+EPOCHS = 4
+FILES = workload.jpegs()
 
 
 def load(path):

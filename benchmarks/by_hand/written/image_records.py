@@ -3,7 +3,7 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 3
+EPOCHS = 4
 FEATURES = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64)}
 
 
@@ -14,7 +14,7 @@ def decode(record):
 
 
 def dataset():
-    return tf.data.TFRecordDataset(workload.jpeg_records() * 3).map(decode).shuffle(200).batch(32)
+    return tf.data.TFRecordDataset(workload.jpeg_records()).map(decode).shuffle(200).batch(32)
 
 
 if __name__ == "__main__":
