@@ -43,10 +43,8 @@ def buffer_readings(main: Pipeline | None, recording: Recording | None) -> Buffe
     if len(rows) < MIN_VERDICT_STEPS.value:
         return None
     wanted = _elements_per_step(levels) if levels.is_at_steps else 1
-    holds_incomplete, empty = (
-        levels.transformation.startswith("MapAndBatch"),
-        sum(elements == 0 for elements, _ in rows),
-    )
+    holds_incomplete = levels.transformation.startswith("MapAndBatch")
+    empty = sum(elements == 0 for elements, _ in rows)
     if holds_incomplete and not empty:
         return None
     return BufferReadings(
