@@ -41,6 +41,24 @@ def test_a_cache_before_costly_work_moves_after_it():
     )
 
 
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_a_cache_moves_behind_batches_unless_their_rows_are_shuffled_anew(is_shuffled):
+    """Once a map is vectorised, it takes batches: a cache behind it would keep the shuffled order of the first pass."""
+    shuffled = (shuffle(),) if is_shuffled else ()
+    stages = (
+        source(elements=320, bytes=1_000),
+        map_("parse", ms=0.1),
+        cache(),
+        *shuffled,
+        batch(32),
+        map_("scale", ms=5),
+    )
+    made = pipeline(*stages, consumer_ms=1, epochs=5, cores=2).analysis
+    fixes = [found.fix for found in RepeatedWork().check(made) if isinstance(found, Finding) and found.fix is not None]
+    behind = [edit for fix in fixes for edit in fix.edits if isinstance(edit, InsertAfter) and edit.method == "cache"]
+    assert bool(behind) != is_shuffled
+
+
 def test_a_cache_before_a_batch_moves_after_it():
     cache_place = place(made := script(*COPIED), "batch")
     assert cache_place.replaced == existing(made) and cache_place.added_bytes == 0
