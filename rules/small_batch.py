@@ -7,6 +7,7 @@ from typing import ClassVar
 
 from advisor.model.units import format_count, format_ns, format_share
 from advisor.rule import (
+    HIGH_WAITING,
     Analysis,
     Call,
     DeviceFacts,
@@ -77,10 +78,10 @@ class SmallBatch(Rule):
     def check(self, analysis: Analysis) -> Iter[Finding | Note]:
         """Yield a finding if short kernels or ops dominate the step and there is room for a larger batch."""
         facts = analysis.device
-        if facts is None or not measured_ns(facts) or not is_fed(analysis):
+        if facts is None or not measured_ns(facts) or not is_fed(analysis, HIGH_WAITING):
             return
         call = last_batch(analysis)
-        if facts.device_type == "GPU":
+        if facts.device_type == "GPU" and is_fed(analysis):
             yield from self._on_gpu(analysis, facts, call)
         elif facts.device_type == "CPU":
             yield from self._on_cpu(analysis, facts, call)
