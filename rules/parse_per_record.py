@@ -21,6 +21,7 @@ from advisor.rule import (
     Rule,
     Safety,
     batch_after,
+    batch_parser,
     catalog,
     is_cached_downstream,
     is_editable,
@@ -35,7 +36,7 @@ from advisor.rule import (
     vectorizing_fix,
     wait_share_of,
 )
-from advisor.testing import batch, fires, map_, pipeline, prefetch, shuffle, silent, source
+from advisor.testing import batch, definition, fires, line, map_, pipeline, prefetch, shuffle, silent, source
 
 _BATCHES = frozenset({"batch", "padded_batch", "ragged_batch"})
 PARSERS = {
@@ -58,12 +59,13 @@ class ParsePerRecord(Rule):
 
     ## What the fix does
     It moves the `batch` before the `map`. If the function contains nothing but `decode_csv` and ops that take a batch
-    as it is, it stays as it is. In recordings of earlier versions, which do not tell whether constants meet the
-    columns in the right shape, this edit is applied only on request. Any other function, such as one with
-    `parse_single_example`, is called through `tf.vectorized_map`, if all its ops can process a batch; TensorFlow then
-    parses the batch in one call. If only some of its lines have no vectorised form but take a batch as it is
-    (`decode_raw`, functions of `tf.strings`, look-ups), the function is called in parts, as `vectorizable-map`
-    describes. This edit is kept only if real elements are the same, bit for bit. Otherwise the finding is advice:
+    as it is, it stays as it is. If it calls `parse_single_example` and only such ops, a copy of it with `parse_example`
+    is written beside it: TensorFlow passes both to the same op. In recordings of earlier versions, which do not tell
+    whether constants meet the columns in the right shape, the edit without a copy is applied only on request. Any
+    other function is called through `tf.vectorized_map`, if all its ops can process a batch; TensorFlow then parses
+    the batch in one call. If only some of its lines have no vectorised form but take a batch as it is (`decode_raw`,
+    functions of `tf.strings`, look-ups), the function is called in parts, as `vectorizable-map` describes. This edit
+    is kept only if real elements are the same, bit for bit. Otherwise the finding is advice:
     `parse_example` accepts a batch of records. A function that also draws random numbers, or whose results a
     `padded_batch` takes, is left to `vectorizable-map`.
 
@@ -167,7 +169,8 @@ def fix_of(analysis: Analysis, call: Call, batched: Call) -> Fix | None:
     ops = set(call.function.ops) if call.function else set()
     if "DecodeCSV" in ops and ops <= {"DecodeCSV", *catalog.ELEMENTWISE_OPS}:
         return Fix((MoveAfter(call.id, batched.id),), Safety.EXACT, is_auto=False)
-    return vectorizing_fix(analysis, call, batched) or mixed_function(analysis, call, batched).fix
+    copied = batch_parser(analysis, call, batched).fix
+    return copied or vectorizing_fix(analysis, call, batched) or mixed_function(analysis, call, batched).fix
 
 
 _RECORD = "TensorSpec(shape=(), dtype=tf.string, name=None)"
@@ -200,6 +203,23 @@ EXAMPLES = (
     ),
     fires(
         pipeline(source(), map_("parse", ms=0.1, op_shares=_PARSE), shuffle(), batch(256), consumer_ms=1, cores=4),
+    ),
+    fires(
+        pipeline(
+            source(spec=_RECORD),
+            map_(
+                "parse",
+                ms=0.1,
+                op_shares=_PARSE,
+                parses_batches=True,
+                spec="TensorSpec(shape=(8,), dtype=tf.float32, name=None)",
+                definition=definition("record", line("return tf.io.parse_single_example(record, FEATURES)['x']")),
+            ),
+            batch(256),
+            consumer_ms=1,
+            cores=4,
+        ),
+        fixed="def parse_batch(record):\n    return tf.io.parse_example(record, FEATURES)['x']\n",
     ),
     fires(
         pipeline(

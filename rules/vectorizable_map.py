@@ -19,6 +19,7 @@ from advisor.rule import (
     Rejected,
     Rule,
     batch_after,
+    batch_parser,
     catalog,
     is_cached_downstream,
     is_editable,
@@ -87,6 +88,12 @@ class VectorizableMap(Rule):
     `to_tensor()` pads to the longest row with the same value. A `padded_batch` to a fixed length stays, because it
     refuses longer rows where `to_tensor` would cut them.
 
+    A function that parses features of varying length and is followed by a `padded_batch` is called with a batch of
+    records. A new function is written beside it, with `parse_example` in place of `parse_single_example`: it pads a
+    `FixedLenSequenceFeature`, and `tf.sparse.to_dense` a `VarLenFeature`, to the longest row of the batch. Only ops that
+    keep zeros and empty texts may follow.
+    A `padded_batch` with `padding_values`, to a fixed length or with `drop_remainder` stays.
+
     ## When not to
     When the function reads a variable, a mutable table or a `tf.random.Generator`, or runs Python code, when its elements have
     different shapes, or when a `padded_batch` pads its results; nothing is reported in these cases. A vectorised
@@ -131,14 +138,21 @@ class VectorizableMap(Rule):
     ) -> Iter[Finding | Rejected]:
         fix = vectorizing_fix(analysis, call, batched)
         mixed, ragged = mixed_function(analysis, call, batched), ragged_text(analysis, call, batched)
+        parser = batch_parser(analysis, call, batched)
         means = all_at_once(size)
         if fix is None and mixed.fix is not None:
             fix, means = mixed.fix, in_parts(mixed.where, size)
         elif fix is None and ragged.fix is not None:
             fix, means = ragged.fix, of_ragged_texts(size)
+        elif fix is None and parser.fix is not None:
+            fix, means = parser.fix, of_padded_records(size)
         if fix is None:
             obstacle = vectorizing_obstacle(analysis, call, batched)
-            reasons = (("in parts", mixed.reason), ("on a batch of texts", ragged.reason))
+            reasons = (
+                ("in parts", mixed.reason),
+                ("on a batch of texts", ragged.reason),
+                ("with tf.io.parse_example", parser.reason),
+            )
             more = "".join(f"; {way}: {reason}" for way, reason in reasons if reason)
             obstacle = f"{obstacle}{more}" if obstacle is not None else None
             if obstacle is not None and wait_share_of(pipeline, call) >= NEAR_SHARE:
@@ -208,6 +222,14 @@ def of_ragged_texts(size: int) -> str:
     return f"It can split the {size} texts of a batch at once, into a ragged tensor that to_tensor() pads like padded_batch."
 
 
+def of_padded_records(size: int) -> str:
+    """What a function becomes that parses features of varying length."""
+    return (
+        f"tf.io.parse_example can parse the {size} records of a batch at once, and pads features of varying length like "
+        "padded_batch."
+    )
+
+
 def is_covered(call: Call, batched: Call) -> bool:
     """Whether `scalar-map` (element-wise functions) or `parse-per-record` reports this map, or says why not."""
     function = call.function
@@ -232,6 +254,11 @@ _LABELLED = f"({_WORDS}, TensorSpec(shape=(), dtype=tf.int64, name=None))"
 _LOOKUP = line("code = table.lookup(word)", "lookup", ("LookupTableFindV2",), takes_batches=True)
 _SUMS = line("return tf.cumsum(code * weights)", "cumsum", ("Mul", "Cumsum"))
 _SPLIT = {"StringSplitV2": 0.2, "LookupTableFindV2": 0.1}
+_PARSE = {"ParseExampleV2": 0.4, "SparseToDense": 0.05}
+_TO_DENSE = (
+    line("fields = tf.io.parse_single_example(record, FEATURES)", "parse_single_example", ("ParseExampleV2",)),
+    line('return tf.sparse.to_dense(fields["ids"])', "to_dense", ("SparseToDense",)),
+)
 _on_two_cores = partial(pipeline, consumer_ms=1, cores=2)
 _map = partial(map_, ms=0.1)
 
@@ -381,6 +408,26 @@ EXAMPLES = (
             padded_batch(128, bytes=64_000, spec=f"({_TEXTS}, TensorSpec(shape=(None,), dtype=tf.int64, name=None))"),
         ),
         fixed="def encode_batch(*rows):\n    results = encode(*rows)\n    return results[0].to_tensor(), results[1]\n",
+    ),
+    fires(
+        _on_two_cores(
+            source("TFRecord", spec=_RECORD),
+            _map(
+                "parse", op_shares=_PARSE, parses_batches=True, spec=_WORDS, definition=definition("record", *_TO_DENSE)
+            ),
+            padded_batch(128, bytes=64_000, spec=_TEXTS),
+        ),
+        fixed='    fields = tf.io.parse_example(record, FEATURES)\n    return tf.sparse.to_dense(fields["ids"])\n',
+    ),
+    silent(
+        _on_two_cores(
+            source("TFRecord", spec=_RECORD),
+            _map(
+                "parse", op_shares=_PARSE, parses_batches=True, spec=_WORDS, definition=definition("record", *_TO_DENSE)
+            ),
+            padded_batch(128, bytes=64_000, spec=_TEXTS, padding_values=7),
+        ),
+        because="tf.sparse.to_dense pads with zeros",
     ),
     silent(
         _on_two_cores(

@@ -162,6 +162,9 @@ class FunctionFacts:
     ragged_results: tuple[int, ...] = ()
     """Components of the result that become ragged tensors if the function, which splits texts, is called with a batch; empty if
     it splits none or computes something else of a batch."""
+    parses_batches: bool = False
+    """Whether a function that parses records does the same with a batch of them if `parse_example` takes the place of
+    `parse_single_example`: features of varying length are then padded like by a `padded_batch`. False if that is unknown."""
     keeps_padding: bool | None = None
     """Whether an element-wise function makes the default padding (0, False, the empty string) of the default padding in every
     dimension of unknown size, so that padding its results is the same as applying it to padded elements; None if not checked."""

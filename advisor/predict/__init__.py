@@ -16,6 +16,7 @@ from advisor.predict.batch_functions import (
     vectorized_bytes,
     vectorizing_fix,
 )
+from advisor.predict.batch_parsers import batch_parser
 from advisor.predict.batched_calls import predict_batched
 from advisor.predict.built_once import BuiltOnce, are_in_one_statement, built_once
 from advisor.predict.cache_break_even import BreakEven, find_break_even
@@ -115,6 +116,7 @@ __all__ = [
     "asynchronous",
     "batch_after",
     "batch_edit",
+    "batch_parser",
     "best_place",
     "built_once",
     "cache_assumptions",

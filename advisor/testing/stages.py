@@ -91,6 +91,7 @@ def map_(
     uses_enclosing: bool = False,
     keeps_padding: bool | None = None,
     ragged: Sequence[int] = (),
+    parses_batches: bool = False,
     layers: Sequence[str] = (),
     row_wise: bool = False,
     definition: Definition | None = None,
@@ -123,6 +124,7 @@ def map_(
         uses_enclosing: As in `FunctionFacts`; for a map inside a function.
         keeps_padding: As in `FunctionFacts`.
         ragged: Components of its results that become ragged tensors if it is called with a batch.
+        parses_batches: As in `FunctionFacts`.
         layers: As `batch_layers` in `FunctionFacts`.
         row_wise: As `is_python_row_wise` in `FunctionFacts`.
         definition: Its text (`definition(...)`), with its ops; None: the script does not show it.
@@ -150,6 +152,7 @@ def map_(
         uses_enclosing=uses_enclosing,
         keeps_padding=keeps_padding,
         ragged_results=tuple(ragged),
+        parses_batches=parses_batches,
         batch_layers=tuple(layers),
         is_python_row_wise=row_wise,
     )

@@ -79,6 +79,19 @@ def click_records(count: int = 4, rows: int = 5_000, compression: str = "") -> l
     return files(f"clicks{compression}{rows}", count, make, ".tfrecord")
 
 
+def history_records(count: int = 4, rows: int = 10_000) -> list[str]:
+    """TFRecord files of examples with 1 to 50 integers `clicks`, as many floats `seconds`, and an integer `label`."""
+
+    def make(path: Path, generator: np.random.Generator) -> None:
+        with tf.io.TFRecordWriter(str(path)) as writer:
+            for _ in range(rows):
+                size = int(generator.integers(1, 51))
+                clicks, seconds = generator.integers(1, 10_000, size).tolist(), generator.exponential(30.0, size).tolist()
+                writer.write(example(clicks=clicks, seconds=seconds, label=[int(generator.integers(2))]))
+
+    return files(f"histories{rows}", count, make, ".tfrecord")
+
+
 def signal_records(count: int = 8, rows: int = 40) -> list[str]:
     """TFRecord files of serialised float32 tensors of 64,000 samples: four seconds of sound each."""
 

@@ -39,7 +39,7 @@ def keeps_padding(function: Any, ops: Iterable[str]) -> bool | None:  # noqa: AN
             results = tf.nest.flatten(function(*(_padding(tensor, tf) for tensor in graph.inputs)))
     # No ops from here on: where the function is inside another one, they would be added to the graph of that.
     return all(
-        _is_closed(traced) or _is_padding(value.numpy()) for traced, value in zip(graph.outputs, results, strict=True)
+        _is_closed(traced) or is_padding(value.numpy()) for traced, value in zip(graph.outputs, results, strict=True)
     )
 
 
@@ -83,6 +83,6 @@ def _padding(tensor: Any, tensorflow: Any) -> Any:  # noqa: ANN401
     return tensorflow.zeros([_FILLED if size is None else size for size in tensor.shape.as_list()], tensor.dtype)
 
 
-def _is_padding(array: Any) -> bool:  # noqa: ANN401
-    """Whether all values of a NumPy array are the default padding, bit for bit: -0.0 is not 0.0."""
+def is_padding(array: Any) -> bool:  # noqa: ANN401
+    """Return whether all values of a NumPy array are the default padding, bit for bit: -0.0 is not 0.0."""
     return not any(array.ravel().tolist()) if array.dtype == object else not any(array.tobytes())

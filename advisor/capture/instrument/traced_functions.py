@@ -15,6 +15,7 @@ from typing import Any
 from advisor.capture.instrument.batch_forms import PLUMBING
 from advisor.capture.instrument.batch_layers import LayerOps, ops_of_layers
 from advisor.capture.instrument.batch_lines import batch_lines
+from advisor.capture.instrument.batch_parsing import parses_batches
 from advisor.capture.instrument.captured_state import Captured, captured_by, uses_enclosing
 from advisor.capture.instrument.data_flow import Dataflow, dataflow_of
 from advisor.capture.instrument.function_lines import function_lines, named_function, site_of
@@ -155,6 +156,9 @@ def function_facts(
         if is_mixed
         else (),
         ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
+        parses_batches=flow is not None
+        and "ParseExampleV2" in ops
+        and parses_batches(wrappers[0].function.graph, of_layers.alike, of_layers.unlike),
         keeps_padding=_keeps_padding(wrappers, ops)
         if flow is not None and flow.is_elementwise and not of_layers.alike
         else None,

@@ -1,0 +1,98 @@
+"""Whether a function that parses records can be called once per batch, with `tf.io.parse_example` as its parser.
+
+In: an `Analysis`, a `map` and the `batch` or `padded_batch` after it.  Out: `BatchParser`: the fix, or the reason why there is
+none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from advisor.model.calls import Call
+from advisor.model.edits import VectorizeParts
+from advisor.model.finding import Fix, Safety
+from advisor.model.pipeline import Analysis
+from advisor.model.state import STATIC_TABLE
+from advisor.model.vectorizable_ops import CHECKING_OPS, READING_OPS
+from advisor.predict.batch_functions import (
+    moves_after_batch,
+    moves_after_padding,
+    record_parser,
+    shapes_of,
+    takes_equal_elements,
+)
+from advisor.predict.splits import is_in_script, text_of, text_of_file
+from advisor.splitting import CannotSplitError, batched_parser
+
+
+@dataclass(frozen=True, slots=True)
+class BatchParser:
+    """How a function that parses records can be called once per batch."""
+
+    reason: str = ""
+    """Why there is no fix, as a clause; empty if there is one, or if the function does not parse records."""
+    fix: Fix | None = None
+
+
+def batch_parser(analysis: Analysis, call: Call, batched: Call) -> BatchParser:
+    """Return how a `map` that parses records can be called once per batch, with another parser in its function.
+
+    Args:
+        analysis: The analysis.
+        call: The `map`.
+        batched: The `batch` or `padded_batch` after it, with nothing between them that looks at single elements.
+    """
+    function = call.function
+    if call.method != "map" or function is None or record_parser(call) in (None, "DecodeCSV"):
+        return BatchParser()
+    if not function.parses_batches:
+        return BatchParser("what it does with the features is not known to be the same for a batch of records")
+    if call.nested_in is not None or batched.nested_in is not None:
+        return BatchParser("it is called inside another function")
+    is_constant = all(resource.kind == STATIC_TABLE for resource in function.resources)
+    if not is_constant or (function.captured and not function.resources):
+        return BatchParser("it reads state outside its element")
+    if function.stateful_ops is None or not (CHECKING_OPS | READING_OPS).issuperset(function.stateful_ops):
+        return BatchParser("it has stateful ops")
+    reason = _padding_reason(call, batched)
+    if reason:
+        return BatchParser(reason)
+    if batched.method == "batch":
+        moves = moves_after_batch(analysis, call, batched)
+    else:
+        moves = moves_after_padding(analysis, call, batched) if takes_equal_elements(analysis, call, batched) else None
+    if moves is None:
+        return BatchParser("another call depends on single elements")
+    text = text_of_file(analysis, call)
+    if text is None:
+        return BatchParser("its file cannot be read")
+    try:
+        written = batched_parser(text, call, partial(text_of, analysis))
+    except CannotSplitError as error:
+        return BatchParser(f"{error.reason}{f' (line {error.line})' if error.line is not None else ''}")
+    imported = written.imported
+    edit = VectorizeParts(
+        call.id, written.text, written.name, written.original, written.line, written.argument, written.called,
+        "" if imported is None else imported.file, "" if imported is None else imported.beside,
+    )  # fmt: skip
+    is_assumed = written.method != "" and (imported is not None or not is_in_script(analysis, call))
+    assumptions = (f"no class in another file overrides `{written.method}`",) if is_assumed else ()
+    return BatchParser("", Fix((*moves, edit), Safety.EXACT, not assumptions, assumptions=assumptions))
+
+
+def _padding_reason(call: Call, batched: Call) -> str:
+    """Why a batch of records would not be padded as the `padded_batch` pads, as a clause; empty if it is."""
+    results, batches = shapes_of(call.element_spec), shapes_of(batched.element_spec)
+    if batched.method == "batch":
+        return "" if results and not any("None" in shape for shape in results) else "batch does not pad its results"
+    where = f"padded_batch{f' at line {batched.site.line}' if batched.site is not None else ''}"
+    if batched.arguments.get("padding_values") is not None:
+        return f"{where} gets padding_values, and a parser pads with zeros and empty texts"
+    if not results or len(results) != len(batches):
+        return "its results are not tensors"
+    if any(rows[1:] != shape for shape, rows in zip(results, batches, strict=True)):
+        return f"{where} pads to a fixed length, and a parser pads to the longest row"
+    if any(rows[0] != "None" for rows in batches):
+        return f"{where} drops the remainder, and of batches that a parser pads the number of rows is not known"
+    return ""
