@@ -86,7 +86,10 @@ def history_records(count: int = 4, rows: int = 10_000) -> list[str]:
         with tf.io.TFRecordWriter(str(path)) as writer:
             for _ in range(rows):
                 size = int(generator.integers(1, 51))
-                clicks, seconds = generator.integers(1, 10_000, size).tolist(), generator.exponential(30.0, size).tolist()
+                clicks, seconds = (
+                    generator.integers(1, 10_000, size).tolist(),
+                    generator.exponential(30.0, size).tolist(),
+                )
                 writer.write(example(clicks=clicks, seconds=seconds, label=[int(generator.integers(2))]))
 
     return files(f"histories{rows}", count, make, ".tfrecord")

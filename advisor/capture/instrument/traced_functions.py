@@ -124,6 +124,7 @@ def function_facts(
     is_split = flow is not None and bool(random_ops or any(is_dataset_op(op) for op in ops))
     is_drawing = bool(random_ops and row_wise)  # no rule takes such a function to be element-wise
     is_mixed = flow is not None and (not flow.is_elementwise or is_drawing)
+    is_parser = flow is not None and "ParseExampleV2" in ops and _parses_batches(wrappers, of_layers)
     return FunctionFacts(
         name=function_name(function),
         site=site,
@@ -148,6 +149,7 @@ def function_facts(
             named_function(function, is_user_file) if is_split or is_mixed else None,
             is_split,
             of_layers if is_mixed else None,
+            is_parser,
         ),
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,
@@ -156,9 +158,7 @@ def function_facts(
         if is_mixed
         else (),
         ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
-        parses_batches=flow is not None
-        and "ParseExampleV2" in ops
-        and parses_batches(wrappers[0].function.graph, of_layers.alike, of_layers.unlike),
+        parses_batches=is_parser,
         keeps_padding=_keeps_padding(wrappers, ops)
         if flow is not None and flow.is_elementwise and not of_layers.alike
         else None,
@@ -175,6 +175,7 @@ def _called(
     called: FunctionType | None,
     is_split: bool,
     of_layers: LayerOps | None,
+    is_parser: bool,
 ) -> CalledFunction | None:
     """Describe the function that a lambda calls, as far as that is of use; None if it is of none.
 
@@ -184,12 +185,13 @@ def _called(
         called: The function; None if the lambda names none.
         is_split: Whether it may be split, so that its lines are needed.
         of_layers: The ops of layers, if it may be called with batches in parts; None if not.
+        is_parser: Whether it may be called with batches if its parser is exchanged.
     """
     if called is None:
         return None
     site = site_of(called.__code__)
     of_batches = () if of_layers is None else batch_lines(graph, called, site, of_layers.alike, of_layers.unlike)
-    if not is_split and not of_batches:
+    if not is_split and not of_batches and not is_parser:
         return None
     return CalledFunction(site, function_lines(graph, random_ops, called, site) if is_split else (), of_batches)
 
@@ -222,6 +224,14 @@ def _dataflow(wrappers: list[Any], random_ops: set[str], site: Site | None, of_l
         ValueError,
     ):  # `dataflow_of` uses private attributes of the graph, which may not exist
         return None
+
+
+def _parses_batches(wrappers: list[Any], of_layers: LayerOps) -> bool:
+    """Return what `FunctionFacts.parses_batches` holds for the only function; False if that cannot be found out."""
+    try:
+        return parses_batches(wrappers[0].function.graph, of_layers.alike, of_layers.unlike)
+    except (AttributeError, IndexError, TypeError, ValueError):  # as in `_dataflow`; another version of the op
+        return False
 
 
 def _keeps_padding(wrappers: list[Any], ops: Iterable[str]) -> bool | None:
