@@ -1,4 +1,4 @@
-"""Lists of varying length, numbered from one after they are parsed: a parser of batches pads before, so that padding becomes one."""
+"""Lists of varying length, numbered from one after parsing: a parser of batches pads before that, so padding becomes one."""
 
 import tensorflow as tf
 from ledger import Ledger
