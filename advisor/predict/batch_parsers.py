@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from advisor.model.calls import Call
-from advisor.model.edits import VectorizeParts
 from advisor.model.finding import Fix, Safety
 from advisor.model.pipeline import Analysis
-from advisor.model.state import STATIC_TABLE
 from advisor.model.vectorizable_ops import CHECKING_OPS, READING_OPS
 from advisor.predict.batch_functions import (
     moves_after_batch,
@@ -22,7 +20,8 @@ from advisor.predict.batch_functions import (
     shapes_of,
     takes_equal_elements,
 )
-from advisor.predict.splits import is_in_script, text_of, text_of_file
+from advisor.predict.splits import text_of, text_of_file
+from advisor.predict.written_functions import reads_state, written_fix
 from advisor.splitting import CannotSplitError, batched_parser
 
 
@@ -50,8 +49,7 @@ def batch_parser(analysis: Analysis, call: Call, batched: Call) -> BatchParser:
         return BatchParser("what it does with the features is not known to be the same for a batch of records")
     if call.nested_in is not None or batched.nested_in is not None:
         return BatchParser("it is called inside another function")
-    is_constant = all(resource.kind == STATIC_TABLE for resource in function.resources)
-    if not is_constant or (function.captured and not function.resources):
+    if reads_state(function):
         return BatchParser("it reads state outside its element")
     if function.stateful_ops is None or not (CHECKING_OPS | READING_OPS).issuperset(function.stateful_ops):
         return BatchParser("it has stateful ops")
@@ -71,14 +69,7 @@ def batch_parser(analysis: Analysis, call: Call, batched: Call) -> BatchParser:
         written = batched_parser(text, call, partial(text_of, analysis))
     except CannotSplitError as error:
         return BatchParser(f"{error.reason}{f' (line {error.line})' if error.line is not None else ''}")
-    imported = written.imported
-    edit = VectorizeParts(
-        call.id, written.text, written.name, written.original, written.line, written.argument, written.called,
-        "" if imported is None else imported.file, "" if imported is None else imported.beside,
-    )  # fmt: skip
-    is_assumed = written.method != "" and (imported is not None or not is_in_script(analysis, call))
-    assumptions = (f"no class in another file overrides `{written.method}`",) if is_assumed else ()
-    return BatchParser("", Fix((*moves, edit), Safety.EXACT, not assumptions, assumptions=assumptions))
+    return BatchParser("", written_fix(analysis, call, moves, written, Safety.EXACT))
 
 
 def _padding_reason(call: Call, batched: Call) -> str:

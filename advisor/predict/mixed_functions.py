@@ -11,14 +11,13 @@ from functools import partial
 
 from advisor.model.call_names import of_file
 from advisor.model.calls import Call, FunctionFacts
-from advisor.model.edits import VectorizeParts
 from advisor.model.finding import Fix
 from advisor.model.pipeline import Analysis
-from advisor.model.state import STATIC_TABLE
 from advisor.model.vectorizable_ops import CHECKING_OPS, DRAWING_OPS, READING_OPS
 from advisor.predict.batch_functions import has_branches, moves_after_batch, varying_parameter, vectorized_safety
-from advisor.predict.splits import is_in_script, text_of, text_of_file
+from advisor.predict.splits import text_of, text_of_file
 from advisor.predict.structure import linear_chain
+from advisor.predict.written_functions import reads_state, written_fix
 from advisor.splitting import CannotSplitError, batch_text
 
 
@@ -67,17 +66,8 @@ def mixed_function(analysis: Analysis, call: Call, batched: Call) -> Mixed:
     except CannotSplitError as error:
         where = f" (line {error.line})" if error.line is not None else ""
         return Mixed(f"{error.reason}{where}")
-    imported = written.imported
-    edit = VectorizeParts(
-        call.id, written.text, written.name, written.original, written.line, written.argument, written.called,
-        "" if imported is None else imported.file, "" if imported is None else imported.beside,
-    )  # fmt: skip
-    is_assumed = written.method != "" and (imported is not None or not is_in_script(analysis, call))
-    assumptions = (f"no class in another file overrides `{written.method}`",) if is_assumed else ()
-    is_auto = not has_branches(function) and not assumptions
-    return Mixed(
-        "", Fix((*moves, edit), vectorized_safety(function), is_auto, assumptions=assumptions), written.cuts, edit.file
-    )
+    fix = written_fix(analysis, call, moves, written, vectorized_safety(function), is_auto=not has_branches(function))
+    return Mixed("", fix, written.cuts, "" if written.imported is None else written.imported.file)
 
 
 def _reason_against(function: FunctionFacts) -> str:
@@ -89,7 +79,6 @@ def _reason_against(function: FunctionFacts) -> str:
         return "it has stateful ops"
     if not DRAWING_OPS.issuperset(function.random_ops):
         return "it draws random numbers in a way that has no form for batches"
-    is_constant = all(resource.kind == STATIC_TABLE for resource in function.resources)
-    if not is_constant or (function.captured and not function.resources):
+    if reads_state(function):
         return "it reads state outside its element"
     return varying_parameter(function)

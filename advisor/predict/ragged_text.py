@@ -13,9 +13,9 @@ from advisor.model.calls import Call
 from advisor.model.edits import VectorizeRagged
 from advisor.model.finding import Fix, Safety
 from advisor.model.pipeline import Analysis
-from advisor.model.state import STATIC_TABLE
 from advisor.model.vectorizable_ops import CHECKING_OPS, READING_OPS
 from advisor.predict.batch_functions import moves_after_padding, shapes_of, takes_equal_elements
+from advisor.predict.written_functions import reads_state
 
 _ONE_LEVEL = re.compile(r"\((?:TensorSpec\([^()]*\([^()]*\)[^()]*\)(?:, )?)*,?\)")
 """The spec of a tuple of tensors, as it is recorded."""
@@ -49,9 +49,7 @@ def ragged_text(analysis: Analysis, call: Call, batched: Call) -> RaggedText:
         )
     if call.nested_in is not None or batched.nested_in is not None:
         return RaggedText("it is called inside another function")
-    if any(resource.kind != STATIC_TABLE for resource in function.resources) or (
-        function.captured and not function.resources
-    ):
+    if reads_state(function):
         return RaggedText("it reads state outside its element")
     known = CHECKING_OPS | READING_OPS
     if function.stateful_ops is None or not known.issuperset(function.stateful_ops) or function.python_ops:
