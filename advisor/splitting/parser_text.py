@@ -12,6 +12,7 @@ import re
 from advisor.model.calls import Call
 from advisor.splitting.batched_text import BatchText
 from advisor.splitting.cannot_split import CannotSplitError
+from advisor.splitting.file_text import NEWLINE
 from advisor.splitting.function_text import FunctionText, ReadText, first_line, function_of, no_other_file
 from advisor.splitting.names_across import fresh_name
 
@@ -26,7 +27,7 @@ _ALLOWED = (
 def batched_parser(text: str, call: Call, read: ReadText = no_other_file) -> BatchText:
     """Return a function that does with a batch of records what the function of a `map` does with each of them.
 
-    Whether its other lines treat a batch like each record does not show in the text: see `FunctionFacts.padded_results`.
+    Whether its other lines treat a batch like each record does not show in the text: see `FunctionFacts.parses_batches`.
 
     Args:
         text: The text of the file that contains the call.
@@ -67,8 +68,9 @@ def _check_statements(function: ast.FunctionDef) -> None:
     for node in ast.walk(function):
         if isinstance(node, ast.stmt) and not isinstance(node, _ALLOWED):
             raise CannotSplitError("it contains a statement that is not copied", node.lineno)
-        if isinstance(node, ast.If | ast.IfExp) and not _asks_for_type(node.test):
-            raise CannotSplitError("it branches", node.lineno)
+        tests = [node.test] if isinstance(node, ast.If | ast.IfExp) else getattr(node, "ifs", [])
+        if isinstance(node, ast.BoolOp) or not all(map(_asks_for_type, tests)):
+            raise CannotSplitError("it branches", getattr(node, "lineno", function.lineno))
         if isinstance(node, ast.FunctionDef) and node is not function:
             raise CannotSplitError("it defines a function", node.lineno)
         if isinstance(node, ast.Name) and node.id == _OF_ONE:
@@ -83,16 +85,18 @@ def _copied(function_text: FunctionText, function: ast.FunctionDef, name: str, o
     """The definition with the new name, in whole lines, with the other parser in place of each call."""
     file = function_text.file
     start = file.offset(first_line(function), 0)
-    head = re.compile(r"def\s+").match(file.text, file.offset(function.lineno, function.col_offset))
-    assert head is not None  # no decorators, not asynchronous
-    changes = [(head.end(), head.end() + len(function.name), name)]
+    head = re.compile(rf"def\s+{function.name}\b").match(file.text, file.offset(function.lineno, function.col_offset))
+    if head is None:
+        raise CannotSplitError("its name does not follow its `def`", function.lineno)
+    changes = [(head.end() - len(function.name), head.end(), name)]
     for node in ast.walk(function):
         if isinstance(node, ast.Attribute) and node.attr == _OF_ONE:
             stop = file.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
             changes.append((stop - len(_OF_ONE), stop, _OF_BATCHES))
     if len(changes) == 1:
         raise CannotSplitError(f"it does not call `{_OF_ONE}` itself")
-    text = original if original.endswith(("\n", "\r")) else f"{original}\n"
+    newline = match.group() if (match := NEWLINE.search(file.text)) else "\n"
+    text = original if original.endswith(("\n", "\r")) else f"{original}{newline}"
     for first, last, written in sorted(changes, reverse=True):
         text = f"{text[: first - start]}{written}{text[last - start :]}"
     return text
