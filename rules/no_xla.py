@@ -69,7 +69,7 @@ class NoXla(Rule):
     """CPU only: self time in microseconds up to which an op is considered short, averaged over the ops of its type. On two cores
     where ops are slow, such ops took most of the step only where XLA gained: 59 % to 82 % with tensors of 64 numbers (1.41x to
     2.1x) and 67 % with element-wise ops on 512 numbers (1.09x), but at most 18 % in the other steps with 512 or 4,096 numbers
-    (0.72x to 1.42x). Where ops took two thirds of that time, a limit of 1 us told the same apart (docs/benchmarks.md)."""
+    (0.72x to 1.42x; docs/benchmarks.md). Not measured where ops are faster: there, this may include tensors of 512 numbers."""
     min_op_share: float = 0.5
     """CPU only: share of the step time in short ops."""
 
@@ -166,6 +166,11 @@ EXAMPLES = (
         because="there are many kernels, but the device never waits for one",
     ),
     fires(pipeline(*_STAGES, consumer_ms=1, device=cpu(op("Tanh", 500, us=0.5), op("Mul", 1500, us=0.4), other=0.1))),
+    fires(pipeline(*_STAGES, consumer_ms=2, device=cpu(op("Mul", 1500, us=1.2), other=0.1))),
+    silent(
+        pipeline(*_STAGES, consumer_ms=2, device=cpu(op("Mul", 1500, us=2), other=0.1)),
+        because="where ops were this long, XLA gained 0.72x to 1.42x",
+    ),
     silent(
         pipeline(*_STAGES, consumer_ms=40, device=cpu(op("Tanh", 300, us=12), op("Mul", 600, us=8))),
         because="XLA gained nothing on a CPU with ops that are this long",

@@ -81,6 +81,7 @@ class SmallBatch(Rule):
         if facts is None or not measured_ns(facts) or not is_fed(analysis, HIGH_WAITING):
             return
         call = last_batch(analysis)
+        # On a CPU, Python alone takes 5 % and more of a short eager step to fetch a batch (`is_fed`).
         if facts.device_type == "GPU" and is_fed(analysis):
             yield from self._on_gpu(analysis, facts, call)
         elif facts.device_type == "CPU":
@@ -159,6 +160,16 @@ _SHORT = op("Tanh", 900, us=5)
 EXAMPLES = (
     fires(pipeline(*_STAGES, consumer_ms=10, device=gpu(launch=0.6, idle=0.9, kernel_us=4, memory=0.1))),
     fires(pipeline(*_STAGES, consumer_ms=8, device=cpu(_SHORT, other=0.1)), fixed=".batch(32)"),
+    fires(
+        pipeline(
+            source(),
+            map_("augment", ms=0.55, random=True),
+            batch(16),
+            prefetch(),
+            consumer_ms=8,
+            device=cpu(_SHORT, other=0.1),
+        )
+    ),
     silent(
         pipeline(*_STAGES, consumer_ms=100, device=gpu(launch=0.02, kernel_us=26, memory=0.3)),
         because="launches overlap with sufficiently long kernels",
