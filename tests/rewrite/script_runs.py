@@ -11,12 +11,18 @@ from typing import Any
 
 import pytest
 
+from advisor.capture.instrument.code_identity import changed_code
 from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.replay_log import ReplayLog
 from advisor.model.call_graph import CallGraph
 from advisor.model.calls import Call
 from advisor.model.edits import Edit
+from advisor.prove.texts.graph_difference import difference
+from advisor.prove.trial.elements.element_digests import Bounds
+from advisor.prove.trial.elements.equivalence import Equivalence
 from advisor.prove.trial.runs.script_calls import recorded_graph
+from advisor.replay.edited_graph import edited_graph
+from advisor.rewrite.patch import Patch, patch_for
 from tests.recorded import Recorded
 
 
@@ -62,6 +68,43 @@ def replayed(recorded: Recorded, dataset: Any, edits: Sequence[Edit], calls: dic
         call = calls.get(current)
         todo += [*(call.inputs if call is not None else ()), *(call_id for call_id, _ in inner.get(current, ()))]
     return recorded.replay(dataset, *[edit for edit in edits if edit.call_id in upstream])
+
+
+def assert_written_as_proved(
+    recorded: Recorded,
+    script: Path,
+    dataset: Any,
+    edits: Sequence[Edit],
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Assert that edits keep the elements, that they write `text`, and that this makes the dataset that was compared.
+
+    Args:
+        recorded: The recording of the script, which ran.
+        script: The script, which is overwritten.
+        dataset: Its dataset.
+        edits: Edits of exact fixes.
+        text: The whole script after the edits.
+        monkeypatch: For the second run.
+    """
+    calls = {call.id: call for call in recorded.recorder.calls()}
+    recorded.recorder.is_open = False
+    id_ = str(call_id_of(dataset))
+    judgement = Equivalence(recorded.recorder, id_, Bounds(400, 10.0), script.parent).judge(edits)
+    assert (str(judgement.seen), judgement.undecided) == ("exact", "")
+    again = replayed(recorded, dataset, edits, calls)
+    assert again.element_spec == dataset.element_spec
+    expected = elements(again)
+    patch = patch_for(edits, calls, script.parent)
+    assert isinstance(patch, Patch), patch
+    old, new = patch.files[script.resolve()]
+    assert new.decode() == text
+    proved = edited_graph(recorded_graph(recorded.recorder, id_, edits=edits), edits)
+    script.write_bytes(new)
+    (patched,), graph = recorded_again(recorded, script, monkeypatch)
+    assert difference(proved, graph, changed_code=changed_code(old, new)) is None
+    assert elements(patched) == expected
 
 
 def elements(dataset: Any) -> list[Any]:

@@ -9,20 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from advisor.capture.instrument.code_identity import changed_code
-from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.model.finding import Safety
 from advisor.predict import ragged_text
 from advisor.predict.ragged_text import RaggedText
-from advisor.prove.texts.graph_difference import difference
-from advisor.prove.trial.elements.element_digests import Bounds
-from advisor.prove.trial.elements.equivalence import Equivalence
-from advisor.prove.trial.runs.script_calls import recorded_graph
-from advisor.replay.edited_graph import edited_graph
-from advisor.rewrite.patch import Patch, patch_for
 from tests.effort import examples
 from tests.recorded import Recorded
-from tests.rewrite.script_runs import elements, recorded_again, replayed, run
+from tests.rewrite.script_runs import assert_written_as_proved, run
 from tests.rewrite.test_batch_parts import EMPTY
 
 pytestmark = pytest.mark.tensorflow
@@ -89,27 +81,10 @@ def test_the_batches_are_the_same_bit_for_bit(name, tmp_path, monkeypatch, recor
     path.write_text(HEAD + before)
     monkeypatch.chdir(tmp_path)
     (dataset,) = run(path, monkeypatch)
-    calls = {call.id: call for call in recorded.recorder.calls()}
     ragged = judged(recorded)
     assert ragged.fix is not None, ragged.reason
     assert (ragged.fix.safety, ragged.fix.is_auto) == (Safety.EXACT, True)
-    edits = ragged.fix.edits
-    recorded.recorder.is_open = False
-    judgement = Equivalence(recorded.recorder, str(call_id_of(dataset)), Bounds(400, 10.0), tmp_path).judge(edits)
-    assert (str(judgement.seen), judgement.undecided) == ("exact", "")
-    again = replayed(recorded, dataset, edits, calls)
-    assert again.element_spec == dataset.element_spec
-    expected = elements(again)
-
-    patch = patch_for(edits, calls, tmp_path)
-    assert isinstance(patch, Patch), patch
-    old, new = patch.files[path.resolve()]
-    assert new.decode() == HEAD + after
-    proved = edited_graph(recorded_graph(recorded.recorder, call_id_of(dataset), edits=edits), edits)
-    path.write_bytes(new)
-    (patched,), graph = recorded_again(recorded, path, monkeypatch)
-    assert difference(proved, graph, changed_code=changed_code(old, new)) is None
-    assert elements(patched) == expected
+    assert_written_as_proved(recorded, path, dataset, ragged.fix.edits, HEAD + after, monkeypatch)
 
 
 def refusal(recorded: Recorded, function: Any, padded: Any = None, elements: Any = None) -> str:
