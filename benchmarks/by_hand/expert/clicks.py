@@ -20,7 +20,7 @@ def parse(records):
 
 
 def dataset():
-    records = tf.data.TFRecordDataset(workload.click_records()).shuffle(5_000).batch(256)
+    records = tf.data.TFRecordDataset(workload.click_records(16)).shuffle(5_000).batch(256)
     return records.map(parse, num_parallel_calls=tf.data.AUTOTUNE).prefetch(tf.data.AUTOTUNE)
 
 

@@ -16,7 +16,7 @@ def parse(records):
 
 
 def dataset():
-    files = tf.data.Dataset.from_tensor_slices(workload.click_records(8, 5_000, "GZIP"))
+    files = tf.data.Dataset.from_tensor_slices(workload.click_records(16, 5_000, "GZIP"))
     records = files.interleave(
         lambda file: tf.data.TFRecordDataset(file, compression_type="GZIP"),
         cycle_length=2,

@@ -17,7 +17,7 @@ def decode(image, label):
 
 
 def dataset():
-    records = tf.data.TFRecordDataset(workload.jpeg_records(8)).map(parse).filter(lambda image, label: label < 3)
+    records = tf.data.TFRecordDataset(workload.jpeg_records(24)).map(parse).filter(lambda image, label: label < 3)
     return records.map(decode, num_parallel_calls=tf.data.AUTOTUNE).batch(32).prefetch(tf.data.AUTOTUNE)
 
 

@@ -3,9 +3,9 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 8
+EPOCHS = 3
 LENGTH = 128
-TOKENS = tf.random.stateless_uniform([20_000, LENGTH], [5, 6], maxval=8_000, dtype=tf.int32)
+TOKENS = tf.random.stateless_uniform([64_000, LENGTH], [5, 6], maxval=8_000, dtype=tf.int32)
 
 
 def mask(tokens):

@@ -14,7 +14,7 @@ def decode(record):
 
 
 def dataset():
-    files = tf.data.Dataset.from_tensor_slices(workload.jpeg_records())
+    files = tf.data.Dataset.from_tensor_slices(workload.jpeg_records(8))
     records = files.interleave(tf.data.TFRecordDataset, cycle_length=4, num_parallel_calls=tf.data.AUTOTUNE)
     return records.map(decode, num_parallel_calls=tf.data.AUTOTUNE).batch(32).prefetch(tf.data.AUTOTUNE)
 

@@ -3,8 +3,8 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 8
-FRAMES = tf.constant([bytes([index % 251]) * (32 * 32 * 3) for index in range(8_000)])
+EPOCHS = 3
+FRAMES = tf.constant([bytes([index % 251]) * (32 * 32 * 3) for index in range(48_000)])
 
 
 def decode(frames):

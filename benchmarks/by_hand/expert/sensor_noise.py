@@ -3,8 +3,8 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 3
-POINTS = tf.random.stateless_normal([80_000, 32], [3, 4])
+EPOCHS = 2
+POINTS = tf.random.stateless_normal([240_000, 32], [3, 4])
 
 
 def jitter(points):

@@ -20,7 +20,7 @@ def parse(record):
 
 
 def dataset():
-    records = tf.data.TFRecordDataset(workload.click_records()).shuffle(5_000)
+    records = tf.data.TFRecordDataset(workload.click_records(16)).shuffle(5_000)
     return records.map(parse).batch(256)
 
 

@@ -16,7 +16,7 @@ def parse(record):
 
 
 def dataset():
-    records = tf.data.TFRecordDataset(workload.click_records(8, 5_000, "GZIP"), compression_type="GZIP")
+    records = tf.data.TFRecordDataset(workload.click_records(16, 5_000, "GZIP"), compression_type="GZIP")
     return records.map(parse).batch(256)
 
 

@@ -17,7 +17,7 @@ def decode(image, label):
 
 
 def dataset():
-    records = tf.data.TFRecordDataset(workload.jpeg_records(8)).map(parse)
+    records = tf.data.TFRecordDataset(workload.jpeg_records(24)).map(parse)
     return records.map(decode).filter(lambda image, label: label < 3).batch(32)
 
 

@@ -3,12 +3,12 @@
 import tensorflow as tf
 import workload
 
-EPOCHS = 3
+EPOCHS = 2
 COUNT = len(workload.WORDS)
 TABLE = tf.lookup.StaticHashTable(
     tf.lookup.KeyValueTensorInitializer(workload.WORDS, tf.range(COUNT, dtype=tf.int64)), -1
 )
-NAMES = tf.constant(workload.WORDS * 300)
+NAMES = tf.constant(workload.WORDS * 1_800)
 
 
 def with_negatives(name):

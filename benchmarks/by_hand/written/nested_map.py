@@ -14,7 +14,7 @@ def decode(record):
 
 
 def dataset():
-    files = tf.data.Dataset.from_tensor_slices(workload.jpeg_records())
+    files = tf.data.Dataset.from_tensor_slices(workload.jpeg_records(8))
     return files.interleave(lambda file: tf.data.TFRecordDataset(file).map(decode), cycle_length=4).batch(32)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import tensorflow as tf
 import workload
 
-EPOCHS = 3
-SIGNALS = np.random.default_rng(0).standard_normal([24_000, 512]).astype(np.float32)
+EPOCHS = 2
+SIGNALS = np.random.default_rng(0).standard_normal([72_000, 512]).astype(np.float32)
 
 
 def features(signal):
