@@ -30,6 +30,7 @@ from advisor.rule import (
     predict_speedup,
     ragged_text,
     record_parser,
+    rows_of_lengths,
     vectorized_bytes,
     vectorizing_fix,
     vectorizing_obstacle,
@@ -94,6 +95,12 @@ class VectorizableMap(Rule):
     keep zeros and empty texts may follow.
     A `padded_batch` with `padding_values`, to a fixed length or with `drop_remainder` stays.
 
+    A function that makes a row as long as a number of its element says (`tf.range(length)`, `tf.random.normal([length])`),
+    computes each value of it in the same way, and is followed by a `padded_batch`, is called with a batch of lengths. In
+    a copy that is written beside it, the rows follow each other in one vector: `tf.ragged.range` numbers their values,
+    and random numbers are drawn for the sum of the lengths. `tf.RaggedTensor.from_row_lengths` cuts the vector into
+    rows, and `to_tensor()` pads them.
+
     ## When not to
     When the function reads a variable, a mutable table or a `tf.random.Generator`, or runs Python code, when its elements have
     different shapes, or when a `padded_batch` pads its results; nothing is reported in these cases. A vectorised
@@ -138,7 +145,7 @@ class VectorizableMap(Rule):
     ) -> Iter[Finding | Rejected]:
         fix = vectorizing_fix(analysis, call, batched)
         mixed, ragged = mixed_function(analysis, call, batched), ragged_text(analysis, call, batched)
-        parser = batch_parser(analysis, call, batched)
+        parser, rows = batch_parser(analysis, call, batched), rows_of_lengths(analysis, call, batched)
         means = all_at_once(size)
         if fix is None and mixed.fix is not None:
             fix, means = mixed.fix, in_parts(mixed.where, size)
@@ -146,12 +153,15 @@ class VectorizableMap(Rule):
             fix, means = ragged.fix, of_ragged_texts(size)
         elif fix is None and parser.fix is not None:
             fix, means = parser.fix, of_padded_records(size)
+        elif fix is None and rows.fix is not None:
+            fix, means = rows.fix, of_joined_rows(size)
         if fix is None:
             obstacle = vectorizing_obstacle(analysis, call, batched)
             reasons = (
                 ("in parts", mixed.reason),
                 ("on a batch of texts", ragged.reason),
                 ("with tf.io.parse_example", parser.reason),
+                ("with the rows of a batch in one vector", rows.reason),
             )
             more = "".join(f"; {way}: {reason}" for way, reason in reasons if reason)
             obstacle = f"{obstacle}{more}" if obstacle is not None else None
@@ -230,6 +240,14 @@ def of_padded_records(size: int) -> str:
     )
 
 
+def of_joined_rows(size: int) -> str:
+    """What a function becomes that makes rows of given lengths."""
+    return (
+        f"It can compute the rows of all {size} elements of a batch in one vector, which is then cut into rows and padded "
+        "like by padded_batch."
+    )
+
+
 def is_covered(call: Call, batched: Call) -> bool:
     """Whether `scalar-map` (element-wise functions) or `parse-per-record` reports this map, or says why not."""
     function = call.function
@@ -258,6 +276,11 @@ _PARSE = {"ParseExampleV2": 0.4, "SparseToDense": 0.05}
 _TO_DENSE = (
     line("fields = tf.io.parse_single_example(record, FEATURES)", "parse_single_example", ("ParseExampleV2",)),
     line('return tf.sparse.to_dense(fields["ids"])', "to_dense", ("SparseToDense",)),
+)
+_LENGTH = "TensorSpec(shape=(), dtype=tf.int32, name=None)"
+_RANGE = (
+    line("steps = tf.cast(tf.range(length), tf.float32)", "range", ("Range", "Cast")),
+    line("return tf.sin(steps / 5.0) + tf.random.normal([length])", "normal", ("Sin", "RealDiv", "AddV2", "Pack")),
 )
 _on_two_cores = partial(pipeline, consumer_ms=1, cores=2)
 _map = partial(map_, ms=0.1)
@@ -444,6 +467,31 @@ EXAMPLES = (
             padded_batch(128, bytes=64_000, spec=_TEXTS.replace("None, None", "None, 64"), padded_shapes="<list of 1>"),
         ),
         because="padded_batch pads to a fixed length and refuses longer rows, which to_tensor would cut",
+    ),
+    fires(
+        _on_two_cores(
+            source("TensorSlice", spec=_LENGTH),
+            _map("wave", random=True, row_length=0, op_share=0.3, spec=_ANY, definition=definition("length", *_RANGE)),
+            padded_batch(128, bytes=64_000, spec=_BATCH.replace("32", "None")),
+        ),
+        fixed="def wave_batch(length):\n    steps = tf.cast(tf.ragged.range(length).flat_values, tf.float32)\n    return "
+        "tf.RaggedTensor.from_row_lengths(\n",
+    ),
+    silent(
+        _on_two_cores(
+            source("TensorSlice", spec=_LENGTH),
+            _map("wave", random=True, row_length=0, op_share=0.3, spec=_ANY, definition=definition("length", *_RANGE)),
+            padded_batch(128, bytes=64_000, spec=_BATCH.replace("32", "None"), padding_values=7),
+        ),
+        because="to_tensor pads with zeros, and padded_batch with sevens",
+    ),
+    silent(
+        _on_two_cores(
+            source("TensorSlice", spec=_LENGTH),
+            _map("wave", random=True, op_share=0.3, spec=_ANY, definition=definition("length", *_RANGE)),
+            padded_batch(128, bytes=64_000, spec=_BATCH.replace("32", "None")),
+        ),
+        because="the values of a row are not known to be computed one like the other",
     ),
     fires(
         _on_two_cores(

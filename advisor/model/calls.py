@@ -166,6 +166,9 @@ class FunctionFacts:
     parses_batches: bool = False
     """Whether a function that parses records does the same with a batch of them if `parse_example` takes the place of
     `parse_single_example`: features of varying length are then padded like by a `padded_batch`. False if that is unknown."""
+    row_length: int | None = None
+    """The component of the element that is the length of all rows that the function makes, if it computes each of their values in
+    the same way from its position in the row, random numbers and constants; None if there is none or if that is unknown."""
     keeps_padding: bool | None = None
     """Whether an element-wise function makes the default padding (0, False, the empty string) of the default padding in every
     dimension of unknown size, so that padding its results is the same as applying it to padded elements; None if not checked."""

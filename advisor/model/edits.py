@@ -6,6 +6,7 @@ Both sets are closed. Two interpreters apply `Edit`s: `replay/replay.py` at run 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from advisor.model.calls import Site
@@ -78,7 +79,17 @@ class Vectorize:
 
 
 VECTORIZED_MAP = "advisor_vectorized_map"
-"""Stands for `tf.vectorized_map` in `VectorizeParts.text`."""
+RAGGED_RANGE = "advisor_ragged_range"
+REDUCE_SUM = "advisor_reduce_sum"
+FROM_ROW_LENGTHS = "advisor_from_row_lengths"
+STANDING_FOR: Mapping[str, str] = {
+    VECTORIZED_MAP: "tf.vectorized_map",
+    RAGGED_RANGE: "tf.ragged.range",
+    REDUCE_SUM: "tf.reduce_sum",
+    FROM_ROW_LENGTHS: "tf.RaggedTensor.from_row_lengths",
+}
+"""Names in `VectorizeParts.text` -> the functions that they stand for. The proof puts others in their place where it compares the
+function with that of one element."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +100,7 @@ class VectorizeParts(Vectorize):
     """
 
     text: str
-    """A definition in whole lines, indented as in the file, in which `VECTORIZED_MAP` stands for `tf.vectorized_map`."""
+    """A definition in whole lines, indented as in the file, with names of `STANDING_FOR`."""
     name: str
     """The name of the new function."""
     original: str
@@ -104,6 +115,11 @@ class VectorizeParts(Vectorize):
     """The file of the definition, if it is not that of the call."""
     beside: str = ""
     """The imported name after which the new one is imported there; empty if the call needs no import."""
+
+    @property
+    def joins_rows(self) -> bool:
+        """Whether it computes the rows of all elements of a batch in one vector, which it cuts at the end."""
+        return FROM_ROW_LENGTHS in self.text
 
 
 @dataclass(frozen=True, slots=True)

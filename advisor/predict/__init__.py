@@ -58,6 +58,7 @@ from advisor.predict.rewrites import (
     serial_maps,
     top_iterator,
 )
+from advisor.predict.rows_of_lengths import rows_of_lengths
 from advisor.predict.splits import Split, split_of
 from advisor.predict.step_changes import (
     batch_edit,
@@ -187,6 +188,7 @@ __all__ = [
     "read_from_disk",
     "record_parser",
     "remade",
+    "rows_of_lengths",
     "rows_per_step",
     "saved_work",
     "serial_maps",

@@ -20,6 +20,7 @@ from advisor.predict.batch_functions import (
     shapes_of,
     takes_equal_elements,
 )
+from advisor.predict.longest_row import longest_row_obstacle
 from advisor.predict.splits import text_of, text_of_file
 from advisor.predict.written_functions import reads_state, written_fix
 from advisor.splitting import CannotSplitError, batched_parser
@@ -74,16 +75,7 @@ def batch_parser(analysis: Analysis, call: Call, batched: Call) -> BatchParser:
 
 def _padding_reason(call: Call, batched: Call) -> str:
     """Why a batch of records would not be padded as the `padded_batch` pads, as a clause; empty if it is."""
-    results, batches = shapes_of(call.element_spec), shapes_of(batched.element_spec)
     if batched.method == "batch":
+        results = shapes_of(call.element_spec)
         return "" if results and not any("None" in shape for shape in results) else "batch does not pad its results"
-    where = f"padded_batch{f' at line {batched.site.line}' if batched.site is not None else ''}"
-    if batched.arguments.get("padding_values") is not None:
-        return f"{where} gets padding_values, and a parser pads with zeros and empty texts"
-    if not results or len(results) != len(batches):
-        return "its results are not tensors"
-    if any(rows[1:] != shape for shape, rows in zip(results, batches, strict=True)):
-        return f"{where} pads to a fixed length, and a parser pads to the longest row"
-    if any(rows[0] != "None" for rows in batches):
-        return f"{where} drops the remainder, and of batches that a parser pads the number of rows is not known"
-    return ""
+    return longest_row_obstacle(call, batched, "a parser")

@@ -7,7 +7,7 @@ In: the function as the script passed it.  Out: a function of a batch, which has
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from advisor.capture.instrument.traced_functions import RANDOM_OPS
@@ -32,20 +32,35 @@ def batch_function(function: Callable[..., Any], is_plain: bool, tensorflow: Any
     return tensorflow.autograph.experimental.do_not_convert(on_batch)  # type: ignore[no-any-return]
 
 
-def draws_per_row(before: Any, after: Any) -> bool:  # noqa: ANN401
+def draws_per_row(before: Any, after: Any, *, joins_rows: bool = False) -> bool:  # noqa: ANN401
     """Return whether a vectorised function draws numbers of its own for each row of a batch.
 
     Args:
         before: The dataset with the function of one element.
         after: The dataset with the function of a batch. Each of its random ops must draw a shape to which the number of rows was
             prepended, and there must be as many as before.
+        joins_rows: Whether the rows of a batch follow each other in one vector. Each op must then draw a shape that consists of
+            the sum of their lengths, or is that of such a vector.
     """
-    drawing, shaped = _random_ops(after)
-    return drawing == shaped and drawing == _random_ops(before)[0]
+    drawing, shaped = _random_ops(after, _is_sum_or_shape if joins_rows else _is_concatenation)
+    return drawing == shaped and drawing == _random_ops(before, _is_concatenation)[0]
 
 
-def _random_ops(dataset: Any) -> tuple[Counter[str], Counter[str]]:  # noqa: ANN401
-    """Count the random ops behind the results of a dataset's functions, and those whose shape is a concatenation, by type."""
+def _is_concatenation(shape: Any, nodes: Mapping[str, Any]) -> bool:  # noqa: ANN401
+    return bool(shape.op == "ConcatV2")
+
+
+def _is_sum_or_shape(shape: Any, nodes: Mapping[str, Any]) -> bool:  # noqa: ANN401
+    sizes = [nodes.get(_source(size)) for size in shape.input]
+    is_sum = shape.op == "Pack" and len(sizes) == 1 and sizes[0] is not None and sizes[0].op == "Sum"
+    return is_sum or shape.op == "Shape"
+
+
+def _random_ops(
+    dataset: Any,  # noqa: ANN401
+    is_for_all: Callable[[Any, Mapping[str, Any]], bool],
+) -> tuple[Counter[str], Counter[str]]:
+    """Count the random ops behind the results of a dataset's functions, and those whose shape is for all rows, by type."""
     drawing, shaped = Counter[str](), Counter[str]()
     for wrapper in dataset._functions():
         graph = wrapper.function.graph
@@ -55,11 +70,12 @@ def _random_ops(dataset: Any) -> tuple[Counter[str], Counter[str]]:  # noqa: ANN
         seen: set[str] = set()
         while pending:
             nodes, ends = pending.pop()
-            types = {node.name: node.op for node in nodes}
+            by_name = {node.name: node for node in nodes}
             for node in _computing(nodes, ends):
                 if node.op in RANDOM_OPS:
                     drawing[node.op] += 1
-                    shaped[node.op] += bool(node.input) and types.get(_source(node.input[0])) == "ConcatV2"
+                    shape = by_name.get(_source(node.input[0])) if node.input else None
+                    shaped[node.op] += shape is not None and is_for_all(shape, by_name)
                 for name in (*(value.func.name for value in node.attr.values()), *_listed(node)):
                     if name in library and name not in seen:
                         seen.add(name)

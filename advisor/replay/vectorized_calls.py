@@ -9,7 +9,15 @@ from collections.abc import Callable
 from typing import Any
 
 from advisor.capture.instrument.replay_log import LoggedCall
-from advisor.model.edits import Vectorize, VectorizeParts, VectorizeRagged
+from advisor.model.edits import (
+    FROM_ROW_LENGTHS,
+    RAGGED_RANGE,
+    REDUCE_SUM,
+    VECTORIZED_MAP,
+    Vectorize,
+    VectorizeParts,
+    VectorizeRagged,
+)
 from advisor.replay.attempt import attempted
 from advisor.replay.batch_function import batch_function, draws_per_row
 from advisor.replay.batch_parts import check_parts, function_of_parts
@@ -48,7 +56,8 @@ def vectorized_call(
         result = attempted(name, logged.original, args, kwargs)
     except CannotReplay as error:
         raise CannotVectorize(error.name, f"its function has no vectorised form ({error.reason})") from error
-    if not draws_per_row(logged.dataset, result):
+    joins_rows = isinstance(edit, VectorizeParts) and edit.joins_rows
+    if not draws_per_row(logged.dataset, result, joins_rows=joins_rows):
         raise CannotVectorize(name, "its function would not draw random numbers of its own for each row")
     return result
 
@@ -57,7 +66,13 @@ def _function_of_batches(name: str, edit: Vectorize, function: Callable[..., Any
     import tensorflow as tf
 
     if isinstance(edit, VectorizeParts):
-        return function_of_parts(name, edit, function, tf.vectorized_map)
+        functions = {
+            VECTORIZED_MAP: tf.vectorized_map,
+            RAGGED_RANGE: tf.ragged.range,
+            REDUCE_SUM: tf.reduce_sum,
+            FROM_ROW_LENGTHS: tf.RaggedTensor.from_row_lengths,
+        }
+        return function_of_parts(name, edit, function, functions)
     if isinstance(edit, VectorizeRagged):
         return ragged_function(edit, function)
     return batch_function(function, edit.is_plain, tf)

@@ -1,4 +1,4 @@
-"""Writes a function of batches that keeps some parts of a function as they are and vectorises the rest.
+"""Writes the function of batches that `advisor.splitting` made of the text of a function.
 
 In: `Source`, a located call of `map` and the `VectorizeParts` edit, which contains the text.  Out: the splices: the name of the
 new function in the call, and its definition after that of the function of one element; if that is in another file, the import.
@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 import libcst as cst
 
-from advisor.model.edits import VECTORIZED_MAP, VectorizeParts
+from advisor.model.edits import STANDING_FOR, VectorizeParts
 from advisor.rewrite.arguments import find_argument
 from advisor.rewrite.batch_function import NameOf
 from advisor.rewrite.cannot_rewrite import CannotRewriteError
@@ -62,7 +62,10 @@ def batch_definition(source: Source, edit: VectorizeParts, name_of: NameOf) -> S
     """
     definition = _definition(source, edit)
     end = source.line_span(definition)[1]
-    text = edit.text.replace(VECTORIZED_MAP, name_of("tf.vectorized_map", definition))
+    text = edit.text
+    for name, function in STANDING_FOR.items():
+        if name in text:
+            text = text.replace(name, name_of(function, definition))
     gap = source.newline * (1 if edit.text[:1] in " \t" else 2)
     before = "" if source.text[end - 1 : end] in ("\n", "\r") else source.newline
     return Splice(end, end, f"{before}{gap}{text}")

@@ -8,6 +8,16 @@ from advisor.splitting.batched_text import BatchText, batch_text
 from advisor.splitting.cannot_split import CannotSplitError
 from advisor.splitting.parameters_read import reads_alike
 from advisor.splitting.parser_text import batched_parser
+from advisor.splitting.rows_text import batched_rows
 from advisor.splitting.split import Halves, split_function
 
-__all__ = ["BatchText", "CannotSplitError", "Halves", "batch_text", "batched_parser", "reads_alike", "split_function"]
+__all__ = [
+    "BatchText",
+    "CannotSplitError",
+    "Halves",
+    "batch_text",
+    "batched_parser",
+    "batched_rows",
+    "reads_alike",
+    "split_function",
+]

@@ -29,7 +29,7 @@ class BatchText:
     """A function of batches."""
 
     text: str
-    """Its definition in whole lines, with the indentation of the function; `VECTORIZED_MAP` stands for `tf.vectorized_map`."""
+    """Its definition in whole lines, with the indentation of the function; with the names of `STANDING_FOR`."""
     name: str
     original: str
     """The definition of the function as it stands in the file, in whole lines."""

@@ -92,6 +92,7 @@ def map_(
     keeps_padding: bool | None = None,
     ragged: Sequence[int] = (),
     parses_batches: bool = False,
+    row_length: int | None = None,
     layers: Sequence[str] = (),
     row_wise: bool = False,
     definition: Definition | None = None,
@@ -125,6 +126,7 @@ def map_(
         keeps_padding: As in `FunctionFacts`.
         ragged: Components of its results that become ragged tensors if it is called with a batch.
         parses_batches: As in `FunctionFacts`.
+        row_length: As in `FunctionFacts`.
         layers: As `batch_layers` in `FunctionFacts`.
         row_wise: As `is_python_row_wise` in `FunctionFacts`.
         definition: Its text (`definition(...)`), with its ops; None: the script does not show it.
@@ -153,6 +155,7 @@ def map_(
         keeps_padding=keeps_padding,
         ragged_results=tuple(ragged),
         parses_batches=parses_batches,
+        row_length=row_length,
         batch_layers=tuple(layers),
         is_python_row_wise=row_wise,
     )

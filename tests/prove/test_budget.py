@@ -205,6 +205,22 @@ def test_no_trial_begins_that_would_not_end_in_time():
     )
 
 
+class Reading(Slow):
+    """The first trial also reads the unchanged pipeline, which takes 40 s."""
+
+    def _trial(self, before, after, claimed):
+        is_first = self.clock.now == Clock().now
+        self.clock.now += 40 * is_first
+        return replace(super()._trial(before, after, claimed), original_s=40.0 * is_first)
+
+
+def test_what_only_the_first_trial_has_to_read_does_not_keep_another_one_from_beginning():
+    clock = Clock()
+    result = prove(Reading(lambda on: 1.0, clock, clock.now + 1000), clock, seconds=85)
+    assert [attempt.finding.rule for attempt in result.attempts] == ["cache", "map"]
+    assert clock.now == 180
+
+
 def test_time_is_kept_to_measure_all_changes_together():
     clock = Clock()
     session = Slow(lambda on: 1.0 + len(on), clock, clock.now + 1000)

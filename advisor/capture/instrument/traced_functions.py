@@ -22,6 +22,7 @@ from advisor.capture.instrument.function_lines import function_lines, named_func
 from advisor.capture.instrument.numpy_rows import row_wise_ops
 from advisor.capture.instrument.padding_kept import keeps_padding
 from advisor.capture.instrument.ragged_forms import ragged_results
+from advisor.capture.instrument.row_lengths import row_length
 from advisor.capture.instrument.straight_code import is_straight_code
 from advisor.model.calls import CalledFunction, FunctionFacts, Site
 from advisor.model.catalog import PYTHON_OPS
@@ -159,6 +160,7 @@ def function_facts(
         else (),
         ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
         parses_batches=is_parser,
+        row_length=_row_length(wrappers),
         keeps_padding=_keeps_padding(wrappers, ops)
         if flow is not None and flow.is_elementwise and not of_layers.alike
         else None,
@@ -232,6 +234,14 @@ def _parses_batches(wrappers: list[Any], of_layers: LayerOps) -> bool:
         return parses_batches(wrappers[0].function.graph, of_layers.alike, of_layers.unlike)
     except (AttributeError, IndexError, TypeError, ValueError):  # as in `_dataflow`; another version of the op
         return False
+
+
+def _row_length(wrappers: list[Any]) -> int | None:
+    """Return what `FunctionFacts.row_length` holds for the only function; None if that cannot be found out."""
+    try:
+        return row_length(wrappers[0].function.graph) if len(wrappers) == 1 else None
+    except (AttributeError, IndexError, TypeError, ValueError):  # as in `_dataflow`
+        return None
 
 
 def _keeps_padding(wrappers: list[Any], ops: Iterable[str]) -> bool | None:

@@ -134,8 +134,8 @@ def prove_fixes(
         limits: When the search ends before the deadline.
         is_asked: Whether the user requested the fix, so that it is kept even if its effect on the data is undecided.
         least_trial_s: Minimum seconds of a trial. If 0, a trial may start until the deadline and is then finished. Otherwise it
-            starts only if a trial as long as the longest so far, plus measuring all changes together if some are kept, ends
-            before the deadline; the session stops whatever still runs at the deadline and raises OutOfTime. A change with a large
+            starts only if a trial as long as the longest so far (without what later ones need not do again), plus measuring all
+            changes together if some are kept, ends before the deadline; the session stops whatever still runs at the deadline and raises OutOfTime. A change with a large
             predicted gain is also tried until `limits.overtime()`.
         clock: Source of the time in seconds.
 
@@ -265,7 +265,7 @@ def _try(session: Session, finding: Finding, state: _State, on_progress: Callabl
     began = state.clock()
     trial = session.try_fix(state.edits, finding.fix.edits, claimed, finding.memory_bytes)
     if state.longest_trial_s:
-        state.longest_trial_s = max(state.longest_trial_s, state.clock() - began)
+        state.longest_trial_s = max(state.longest_trial_s, state.clock() - began - trial.original_s)
     attempt = judged(finding, trial, state.is_asked)
     state.attempts.append(attempt)
     if attempt.is_kept:

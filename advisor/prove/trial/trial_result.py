@@ -41,6 +41,9 @@ class Trial:
     """False if refused because the dataset cannot be rebuilt with these edits (`CannotReplay`). Set by the session; the caller
     of the loop then measures the whole script.
     """
+    original_s: float = 0.0
+    """Seconds of the trial in which the unchanged pipeline was read for the comparison. Later trials of the same process need not
+    read it again."""
     loss: LossDeviation | None = None
     """For a change of the training step; None if the loss is unknown."""
 

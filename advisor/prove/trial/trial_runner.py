@@ -104,10 +104,11 @@ class TrialRunner:
             predicted_memory_bytes: Additional memory predicted for the candidate; None if unknown.
             budget_s: Seconds for the whole trial.
         """
-        deadline = time.monotonic() + budget_s
+        deadline, known_s = time.monotonic() + budget_s, self._equivalence.original_s
         edits, current = self._spread((*current, *candidate)), self._spread(current)
         try:
-            return self._try(edits, current, claimed, predicted_memory_bytes, deadline)
+            trial = self._try(edits, current, claimed, predicted_memory_bytes, deadline)
+            return replace(trial, original_s=self._equivalence.original_s - known_s)
         except CannotReplay as error:
             return Trial(REFUSED, note=str(error), is_replayable=isinstance(error, CannotVectorize | CannotSplit))
         except OriginalFails as error:

@@ -64,6 +64,11 @@ class Equivalence:
             )
         return self._made
 
+    @property
+    def original_s(self) -> float:
+        """Seconds in which streams of the original were collected until now."""
+        return 0.0 if self._made is None else self._made.original_s
+
     def judge(self, edits: tuple[Edit, ...]) -> Judgement:
         """Compare the dataset with these edits to the original.
 

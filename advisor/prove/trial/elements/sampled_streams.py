@@ -9,7 +9,9 @@ epoch, and one iterator, because a new one restarts the random ops that have a s
 
 from __future__ import annotations
 
+import contextlib
 import math
+import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import zip_longest
@@ -64,9 +66,12 @@ class SampledStreams:
         self._originals: dict[tuple[str, int], tuple[Stream, list[Built]]] = {}
         self._original_rows: dict[str, Stream | None] = {}
         self._number, self._names, self._on_element = 0, names, on_element
+        self.original_s = 0.0
+        """Seconds in which streams of the original were collected until now."""
         if passes is not None:
             bounds = replace(bounds, elements=passes.length)
-        first = collect(self.dataset((), AS_RECORDED)[0], bounds, _PYTHON_SEED, on_element)
+        with self._timed():
+            first = collect(self.dataset((), AS_RECORDED)[0], bounds, _PYTHON_SEED, on_element)
         if first.error and passes is None:
             raise OriginalFails(first.error)
         length = max(1, len(first.rows))
@@ -120,12 +125,21 @@ class SampledStreams:
 
     def _sampled(self, seeding: str, run: int) -> tuple[Stream, list[Built]]:
         if (seeding, run) not in self._originals:
-            dataset, built = self.dataset((), seeding)
-            stream, rows = self.collect_with_rows(dataset, seeding)
+            with self._timed():
+                dataset, built = self.dataset((), seeding)
+                stream, rows = self.collect_with_rows(dataset, seeding)
             self._originals[seeding, run] = stream, built
             if rows is not None:
                 self._original_rows.setdefault(seeding, rows)
         return self._originals[seeding, run]
+
+    @contextlib.contextmanager
+    def _timed(self) -> Iterator[None]:
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.original_s += time.monotonic() - began
 
     def collect(self, dataset: Any, seeding: str) -> Stream:  # noqa: ANN401
         """Return the stream of all passes over a dataset that was built with this seeding."""
@@ -185,7 +199,8 @@ class SampledStreams:
     def original_rows(self, seeding: str) -> Stream | None:
         """Return the rows of the batches of the original, see `rows_of_batches`."""
         if seeding not in self._original_rows:
-            self._original_rows[seeding] = self.rows_of_batches(self.dataset((), seeding)[0], seeding)
+            with self._timed():
+                self._original_rows[seeding] = self.rows_of_batches(self.dataset((), seeding)[0], seeding)
         return self._original_rows[seeding]
 
     def rows_of_batches(self, dataset: Any, seeding: str) -> Stream | None:  # noqa: ANN401
