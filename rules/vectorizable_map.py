@@ -474,8 +474,9 @@ EXAMPLES = (
             _map("wave", random=True, row_length=0, op_share=0.3, spec=_ANY, definition=definition("length", *_RANGE)),
             padded_batch(128, bytes=64_000, spec=_BATCH.replace("32", "None")),
         ),
-        fixed="def wave_batch(length):\n    steps = tf.cast(tf.ragged.range(length).flat_values, tf.float32)\n    return "
-        "tf.RaggedTensor.from_row_lengths(\n",
+        fixed="def wave_batch(length):\n    steps = tf.cast(tf.ragged.range(length).flat_values, tf.float32)\n    return (\n"
+        "        tf.RaggedTensor.from_row_lengths(\n            tf.sin(steps / 5.0) + "
+        "tf.random.normal([tf.reduce_sum(length)]), length\n        )\n        .to_tensor()\n    )\n",
     ),
     silent(
         _on_two_cores(

@@ -140,7 +140,7 @@ class FunctionFacts:
     """What each line of its body does, in the order of execution; empty if no random number is drawn or if it is unknown."""
     called: CalledFunction | None = None
     """The function that it calls, if it is a lambda that draws random numbers, makes datasets, or may be called with batches in
-    parts or with another parser; None if that is unknown."""
+    parts or with other calls in it; None if that is unknown."""
     unchanged: tuple[tuple[int, int], ...] = ()
     """(component of the result, component of the element) pairs that are passed through unchanged; components are numbered as by
     `tf.nest.flatten`."""

@@ -1,8 +1,8 @@
 """Makes the function of batches of a `VectorizeParts` edit from its text, and checks it against the function of one element.
 
 In: the function as the script passed it, and the edit.  Out: a function. `check_parts` traces it for one element, with plain
-functions in place of `tf.vectorized_map` and of what joins and cuts rows: the graph must equal that of the script's function, op by
-op.
+functions in place of `tf.vectorized_map` and of what joins and cuts rows: the graph must equal that of the script's function, op
+by op.
 """
 
 from __future__ import annotations

@@ -126,6 +126,7 @@ def function_facts(
     is_drawing = bool(random_ops and row_wise)  # no rule takes such a function to be element-wise
     is_mixed = flow is not None and (not flow.is_elementwise or is_drawing)
     is_parser = flow is not None and "ParseExampleV2" in ops and _parses_batches(wrappers, of_layers)
+    length = _row_length(wrappers)
     return FunctionFacts(
         name=function_name(function),
         site=site,
@@ -150,7 +151,7 @@ def function_facts(
             named_function(function, is_user_file) if is_split or is_mixed else None,
             is_split,
             of_layers if is_mixed else None,
-            is_parser,
+            is_parser or length is not None,
         ),
         unchanged=() if flow is None else flow.unchanged,
         used_inputs=None if flow is None else flow.used_inputs,
@@ -160,7 +161,7 @@ def function_facts(
         else (),
         ragged_results=() if flow is None or "StringSplitV2" not in ops else ragged_results(wrappers[0].function.graph),
         parses_batches=is_parser,
-        row_length=_row_length(wrappers),
+        row_length=length,
         keeps_padding=_keeps_padding(wrappers, ops)
         if flow is not None and flow.is_elementwise and not of_layers.alike
         else None,
@@ -177,7 +178,7 @@ def _called(
     called: FunctionType | None,
     is_split: bool,
     of_layers: LayerOps | None,
-    is_parser: bool,
+    is_copied: bool,
 ) -> CalledFunction | None:
     """Describe the function that a lambda calls, as far as that is of use; None if it is of none.
 
@@ -187,13 +188,13 @@ def _called(
         called: The function; None if the lambda names none.
         is_split: Whether it may be split, so that its lines are needed.
         of_layers: The ops of layers, if it may be called with batches in parts; None if not.
-        is_parser: Whether it may be called with batches if its parser is exchanged.
+        is_copied: Whether it may be called with batches if some of its calls are exchanged.
     """
     if called is None:
         return None
     site = site_of(called.__code__)
     of_batches = () if of_layers is None else batch_lines(graph, called, site, of_layers.alike, of_layers.unlike)
-    if not is_split and not of_batches and not is_parser:
+    if not is_split and not of_batches and not is_copied:
         return None
     return CalledFunction(site, function_lines(graph, random_ops, called, site) if is_split else (), of_batches)
 

@@ -135,8 +135,8 @@ def prove_fixes(
         is_asked: Whether the user requested the fix, so that it is kept even if its effect on the data is undecided.
         least_trial_s: Minimum seconds of a trial. If 0, a trial may start until the deadline and is then finished. Otherwise it
             starts only if a trial as long as the longest so far (without what later ones need not do again), plus measuring all
-            changes together if some are kept, ends before the deadline; the session stops whatever still runs at the deadline and raises OutOfTime. A change with a large
-            predicted gain is also tried until `limits.overtime()`.
+            changes together if some are kept, ends before the deadline; the session stops whatever still runs at the deadline
+            and raises OutOfTime. A change with a large predicted gain is also tried until `limits.overtime()`.
         clock: Source of the time in seconds.
 
     Returns:
