@@ -53,7 +53,7 @@ def _is_concatenation(shape: Any, nodes: Mapping[str, Any]) -> bool:  # noqa: AN
 def _is_sum_or_shape(shape: Any, nodes: Mapping[str, Any]) -> bool:  # noqa: ANN401
     sizes = [nodes.get(_source(size)) for size in shape.input]
     is_sum = shape.op == "Pack" and len(sizes) == 1 and sizes[0] is not None and sizes[0].op == "Sum"
-    return is_sum or shape.op == "Shape"
+    return bool(is_sum or shape.op == "Shape")
 
 
 def _random_ops(
