@@ -347,6 +347,8 @@ class Recording:
     if unknown."""
     is_pipeline_alone: bool = False
     """Whether the consumer read the elements without using them: the pipeline in isolation instead of a training."""
+    is_read_once: bool = False
+    """Of a pipeline in isolation: whether the training passes over its data once, so that later passes are of no use to it."""
     steps_queued_by: str = ""
     """The library whose steps run after the call that starts them has returned (`JAX`); empty if none is known."""
     other_runs: int = 0

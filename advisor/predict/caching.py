@@ -170,8 +170,8 @@ def is_read_again(analysis: Analysis, pipeline: Pipeline, call: Call | None = No
         pipeline: One of its pipelines.
         call: One of its calls, whose dataset has to be the same each time; None: it may have been made again.
     """
-    consumer = pipeline.consumer
-    if consumer is None:
+    consumer, recording = pipeline.consumer, analysis.recording
+    if consumer is None or (recording is not None and recording.is_read_once):
         return False
     if consumer.kind.startswith("keras"):  # Keras also creates iterators that are no epochs
         epochs = analysis.keras.get("epochs")

@@ -4,7 +4,8 @@ In: the analysis of the whole script, the run folder of an edited pipeline.  Out
 
 While the script is held at its first element, nothing changes its variables, tables and files, so that recording contains no
 observations; those of the first run apply to the edited pipeline too. So does what is known of elements that an edit keeps as
-they are, although the calls that told it may be gone.
+they are, although the calls that told it may be gone, and that the training passes over its data only once: here they are read
+again and again.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from advisor.model.codec import decode, encode
 from advisor.model.pipeline import Analysis
 from advisor.model.recording import Recording
 from advisor.model.run_folder import RECORDING_NAME, write_whole
-from advisor.predict import makes_full_windows
+from advisor.predict import is_read_again, makes_full_windows
+from advisor.predict.passes_over_data import horizon
 
 
 def with_state_of(first: Analysis, folder: Path) -> Path:
@@ -28,9 +30,14 @@ def with_state_of(first: Analysis, folder: Path) -> Path:
     Where the two runs number their calls differently, nothing is carried over: unknown state forbids or asks.
     """
     file = folder / RECORDING_NAME
-    if first.recording is None or first.recording.state is None or not file.is_file():
+    if first.recording is None or not file.is_file():
         return folder
     recording = decode(file.read_bytes(), Recording, str(file))
+    if _is_read_once(first):
+        recording = replace(recording, is_read_once=True)
+        write_whole(file, encode(recording))
+    if first.recording.state is None:
+        return folder
     before, now = ({call.id: call for call in calls} for calls in (first.calls, recording.calls))
     common = before.keys() & now.keys()
     if common and all(_place(before[call_id]) == _place(now[call_id]) for call_id in common):
@@ -45,6 +52,14 @@ def with_state_of(first: Analysis, folder: Path) -> Path:
         )
         write_whole(file, encode(completed))
     return folder
+
+
+def _is_read_once(first: Analysis) -> bool:
+    """Whether the training was seen to read its data in one pass, and its loops make no other one."""
+    if first.main is None or is_read_again(first, first.main):
+        return False
+    passes = horizon(first, first.main).passes
+    return passes is not None and passes <= 1
 
 
 def _place(call: Call) -> tuple[str, Site | None]:

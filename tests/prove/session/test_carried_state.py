@@ -10,11 +10,11 @@ import pytest
 from advisor.model.calls import Call, FunctionFacts, Site
 from advisor.model.codec import decode, encode
 from advisor.model.pipeline import Analysis
-from advisor.model.recording import Recording, ScriptExit
+from advisor.model.recording import Loop, Recording, ScriptExit
 from advisor.model.state import ObservedState, StateChange
-from advisor.predict import cache_obstacles, vectorizing_fix
+from advisor.predict import cache_obstacles, is_read_again, vectorizing_fix
 from advisor.prove.session.carried_state import with_state_of
-from advisor.testing import map_, pipeline, source
+from advisor.testing import batch, map_, pipeline, source
 
 MADE = pipeline(source(), map_("decode", ms=1), consumer_ms=1).analysis
 CHANGED = ObservedState(
@@ -62,6 +62,31 @@ def test_nothing_is_carried_over_where_the_runs_number_their_calls_differently(t
     other = (call(1, "from_generator", 8), TRAINING[1], TRAINING[2])
     recording = carried(tmp_path, TRAINING, other)
     assert recording.state is None and recording.calls == other
+
+
+@pytest.mark.parametrize(
+    ("loops", "is_cached"), [((Loop(1, "train.py", 7, 9),), False), ((Loop(4, "train.py", 7, 9),), True)]
+)
+def test_a_cache_is_of_no_use_to_a_training_of_one_pass(
+    tmp_path: Path, loops: tuple[Loop, ...], is_cached: bool
+) -> None:
+    """The first run shows how often the training reads its data; the edited pipeline is read again and again."""
+    once, again = (
+        pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5, epochs=epochs).analysis for epochs in (1, 3)
+    )
+    assert once.main is not None and once.main.consumer is not None and once.host is not None
+    seen = Recording("train.py", once.host, ScriptExit("stopped"), calls=once.calls)
+    reader = replace(once.main.consumer, loops=loops)
+    first = replace(
+        once,
+        recording=replace(seen, consumers=(reader,)),
+        pipelines=(replace(once.main, consumer=reader), *once.pipelines[1:]),
+    )
+    (tmp_path / "recording.json").write_bytes(encode(replace(seen, is_pipeline_alone=True)))
+    alone = decode((with_state_of(first, tmp_path) / "recording.json").read_bytes(), Recording, "recording.json")
+    edited = replace(again, recording=alone)
+    assert edited.main is not None
+    assert is_read_again(edited, edited.main) is is_cached
 
 
 ROWS = "TensorSpec(shape=(None, 8), dtype=tf.float32, name=None)"

@@ -73,6 +73,7 @@ def test_the_elements_of_the_same_edits_are_compared_once(recorded, tmp_path, mo
     alone = runner.try_fix((), (cached,), Safety.EXACT, None, budget_s=60.0)
     both = runner.try_fix((cached,), (last,), Safety.EXACT, None, budget_s=60.0)
     assert (alone.verdict, both.verdict, both.safety_seen) == (FASTER, FASTER, Safety.EXACT)
+    assert alone.original_s > 0 == both.original_s  # the original is read once
     assert len(compared) == 2
     assert runner.try_fix((), (last, cached), Safety.EXACT, None, budget_s=60.0) == both
     assert len(compared) == 2
