@@ -36,6 +36,8 @@ _UNBATCHED_SPECS = (
 """Elements that `batch` or `tf.vectorized_map` handles otherwise than tensors."""
 _SHAPE = re.compile(r"shape=\(([^)]*)\)")
 _SPEC = re.compile(r"TensorSpec\(shape=\([^)]*\), dtype=[^,)]*(?:, name=[^)]*)?\)")
+FLAT_TUPLE = re.compile(r"\((?:TensorSpec\([^()]*\([^()]*\)[^()]*\)(?:, )?)*,?\)")
+"""The spec of a tuple of tensors, as it is recorded."""
 _PARSERS = ("ParseExample", "ParseExampleV2", "ParseSingleExample", "DecodeCSV")
 _SINGLE_DECODERS = frozenset({
     "DecodeJpeg", "DecodePng", "DecodeImage", "DecodeAndCropJpeg", "DecodeBmp", "DecodeGif", "DecodeWav", "DecodeWebP",

@@ -6,7 +6,6 @@ with a batch of texts, the function makes ragged tensors; `to_tensor` pads them 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from advisor.model.calls import Call
@@ -14,11 +13,8 @@ from advisor.model.edits import VectorizeRagged
 from advisor.model.finding import Fix, Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.vectorizable_ops import CHECKING_OPS, READING_OPS
-from advisor.predict.batch_functions import moves_after_padding, shapes_of, takes_equal_elements
+from advisor.predict.batch_functions import FLAT_TUPLE, moves_after_padding, shapes_of, takes_equal_elements
 from advisor.predict.written_functions import reads_state
-
-_ONE_LEVEL = re.compile(r"\((?:TensorSpec\([^()]*\([^()]*\)[^()]*\)(?:, )?)*,?\)")
-"""The spec of a tuple of tensors, as it is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +69,7 @@ def _padding_reason(call: Call, batched: Call) -> str:
     assert call.function is not None
     results, batches = shapes_of(call.element_spec), shapes_of(batched.element_spec)
     where = f"padded_batch{f' at line {batched.site.line}' if batched.site is not None else ''}"
-    is_flat = not call.element_spec.startswith("(") or _ONE_LEVEL.fullmatch(call.element_spec) is not None
+    is_flat = not call.element_spec.startswith("(") or FLAT_TUPLE.fullmatch(call.element_spec) is not None
     if not results or len(results) != len(batches) or not is_flat or call.element_spec.startswith("{"):
         return "its results are not a tensor or a tuple of tensors"
     for number, (shape, rows) in enumerate(zip(results, batches, strict=True)):

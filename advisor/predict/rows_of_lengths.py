@@ -5,7 +5,6 @@ In: an `Analysis`, a `map` and the `padded_batch` after it.  Out: `RowsOfLengths
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import partial
 
@@ -13,15 +12,18 @@ from advisor.model.calls import Call, FunctionFacts
 from advisor.model.finding import Fix
 from advisor.model.pipeline import Analysis
 from advisor.model.vectorizable_ops import CHECKING_OPS, DRAWING_OPS, READING_OPS
-from advisor.predict.batch_functions import moves_after_padding, shapes_of, takes_equal_elements, vectorized_safety
+from advisor.predict.batch_functions import (
+    FLAT_TUPLE,
+    moves_after_padding,
+    shapes_of,
+    takes_equal_elements,
+    vectorized_safety,
+)
 from advisor.predict.longest_row import longest_row_obstacle
 from advisor.predict.splits import text_of, text_of_file
 from advisor.predict.structure import linear_chain
 from advisor.predict.written_functions import reads_state, written_fix
 from advisor.splitting import CannotSplitError, batched_rows
-
-_FLAT_TUPLE = re.compile(r"\((?:TensorSpec\([^()]*\([^()]*\)[^()]*\)(?:, )?)*,?\)")
-"""The spec of a tuple of tensors, as it is recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,7 @@ def rows_of_lengths(analysis: Analysis, call: Call, batched: Call) -> RowsOfLeng
     reason = _reads_more(function) or longest_row_obstacle(call, batched, "to_tensor")
     if reason:
         return RowsOfLengths(reason)
-    if spec.startswith("{") or (spec.startswith("(") and _FLAT_TUPLE.fullmatch(spec) is None):
+    if spec.startswith("{") or (spec.startswith("(") and FLAT_TUPLE.fullmatch(spec) is None):
         return RowsOfLengths("its results are not a tensor or a tuple of tensors")
     moves = moves_after_padding(analysis, call, batched) if takes_equal_elements(analysis, call, batched) else None
     if moves is None:
