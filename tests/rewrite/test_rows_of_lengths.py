@@ -104,6 +104,27 @@ def test_every_row_gets_random_numbers_of_its_own(recorded: Recorded) -> None:
     assert len(set(rows.ravel().tolist()) - {0.0}) == 11
 
 
+def test_words_of_a_static_table_are_the_same(recorded: Recorded) -> None:
+    import tensorflow as tf
+
+    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer([0, 1, 2], ["a", "b", "c"]), "-")
+
+    def words(length: Any) -> Any:
+        return table.lookup(tf.range(length))
+
+    dataset = lengths().map(words).padded_batch(2)
+    found = judged(recorded)
+    assert found.fix is not None, found.reason
+    edited = recorded.replay(dataset, *found.fix.edits)
+    expected = [
+        [[b"a", b"b", b"c"], [b"a", b"", b""]],
+        [[b"", b"", b"", b"", b""], [b"a", b"b", b"c", b"-", b"-"]],
+        [[b"a", b"b"]],
+    ]
+    assert [batch.tolist() for batch in dataset.as_numpy_iterator()] == expected
+    assert [batch.tolist() for batch in edited.as_numpy_iterator()] == expected
+
+
 def test_a_draw_of_a_fixed_shape_is_none_for_all_rows() -> None:
     import tensorflow as tf
 
