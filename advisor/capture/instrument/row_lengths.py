@@ -57,7 +57,7 @@ def _makes_rows(graph: Any, components: list[str], length: int) -> bool:  # noqa
 
 
 def _kind(op: Any, moving: list[str], kinds: dict[str, str]) -> str | None:  # noqa: ANN401
-    """What an op makes of its inputs; None if the values of a row may depend on their place or on other rows.
+    """What an op makes of its inputs; None if the values of a row may depend on each other or on other rows.
 
     Args:
         op: The op.
