@@ -64,7 +64,7 @@ class TextStreams:
         """
         stream = self._after.stream(seeding)
         is_cut = not stream.is_complete and not stream.error
-        if is_cut and len(stream.rows) < self.passes.length * self.passes.epochs:
+        if is_cut and len(stream.rows) < self.passes.length * self.passes.count(seeding):
             raise AdvisorError(
                 f"With the change, only {len(stream.rows)} elements came in the time for the comparison."
             )

@@ -7,11 +7,13 @@ In: nothing.  Out: the interface `ComparedStreams`. One implementation edits a r
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Protocol
 
 from advisor.prove.trial.elements.deviations import Deviation
 from advisor.prove.trial.elements.streams import Stream
+from advisor.replay.seedings import AS_RECORDED
 
 WANTED = 64
 """Minimum number of elements of all epochs together: if an epoch is one image, flipped at random, two epochs are often equal."""
@@ -28,9 +30,23 @@ class Passes:
     is_complete: bool
     """A pass is a whole epoch."""
     epochs: int
-    """Number of passes of a stream."""
+    """Number of passes of a stream with the script's own seeds; of others, see `count`."""
     element_bytes: float = 0.0
     """Mean size of an element."""
+
+    def count(self, seeding: str, run: int = 0) -> int:
+        """Return the number of passes of a stream.
+
+        If passes are cut, later ones tell only whether epochs differ from each other. That is asked of the first stream with the
+        script's own seeds. Of all others, no more passes are read than `WANTED` elements take.
+
+        Args:
+            seeding: How random ops are seeded.
+            run: As in `ComparedStreams.original`.
+        """
+        if self.is_complete or (seeding == AS_RECORDED and not run):
+            return self.epochs
+        return min(self.epochs, math.ceil(WANTED / self.length))
 
     def comparable(self, stream: Stream) -> Stream:
         """Return the part of a stream that must be the same for equal datasets.

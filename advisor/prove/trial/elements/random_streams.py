@@ -49,7 +49,10 @@ def judge_counts(streams: ComparedStreams, before: Stream, after: Stream) -> Obs
         after: Elements of the changed dataset, with the script's own seeds.
     """
     other = streams.original(OTHER)
-    counts = [len(stream.rows) for stream in (streams.original(TWIN), before, other)]
+    passes = streams.passes
+    rates = [len(streams.original(TWIN).rows) / passes.count(TWIN), len(before.rows) / passes.epochs]
+    rates.append(len(other.rows) / passes.count(OTHER))
+    counts = [round(rate * passes.epochs) for rate in rates]
     total, share = sum(counts), 1 / (len(counts) + 1)
     if len(set(counts)) == 1:
         return Observation(

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from advisor.host.calibration.proof import ROWS_BESIDE, ROWS_BESIDE_BYTES
+from advisor.prove.trial.elements.compared_streams import WANTED
 from advisor.prove.trial.elements.element_digests import Digest, add, digest_array, digest_element, figures_of, hash_of
 from advisor.prove.trial.elements.streams import Stream
 
@@ -51,31 +52,42 @@ def rows_of_batch(element: Any) -> Iterator[Digest]:  # noqa: ANN401
 class RowsBeside:
     """Digests batches as a whole, and keeps the digests of their rows, so that the rows need no pass of their own."""
 
-    def __init__(self) -> None:
-        """Begin without rows."""
+    def __init__(self, may_be_cut: bool = False) -> None:
+        """Begin without rows.
+
+        Args:
+            may_be_cut: Whether the rows of the first batches suffice if those of all are too many to be kept.
+        """
         self._rows: Stream | None = Stream()
+        self._may_be_cut, self._is_cut = may_be_cut, False
 
     def __call__(self, batch: Any) -> tuple[Digest]:  # noqa: ANN401
         """Return the digest of an element of a dataset for which `has_plain_rows` holds."""
-        if self._rows is not None:
-            self._rows = _with_rows(self._rows, batch)
+        if self._rows is not None and not self._is_cut:
+            self._rows = self._with_rows(self._rows, batch)
         return (digest_element(batch),)
 
     def of(self, batches: Stream) -> Stream | None:
-        """Return the rows of a stream of batches; None if it is not complete, or the rows are too many to be kept."""
+        """Return the rows of a stream of batches; None if it is not complete, or the rows are too many to be kept.
+
+        If they may be cut, both sides of a comparison get the rows of equally many batches, as these are equally large.
+        """
         if self._rows is None or not batches.is_complete:
             return None
         self._rows.is_complete = True
         return self._rows
 
-
-def _with_rows(rows: Stream, batch: Any) -> Stream | None:  # noqa: ANN401
-    try:
-        for digest in rows_of_batch(batch):
-            add(rows, digest)
-    except ValueError:
-        return None
-    return rows if len(rows.rows) <= ROWS_BESIDE.value and rows.size_bytes <= ROWS_BESIDE_BYTES.value else None
+    def _with_rows(self, rows: Stream, batch: Any) -> Stream | None:  # noqa: ANN401
+        before = len(rows.rows)
+        try:
+            for digest in rows_of_batch(batch):
+                add(rows, digest)
+        except ValueError:
+            return None
+        if len(rows.rows) <= ROWS_BESIDE.value and rows.size_bytes <= ROWS_BESIDE_BYTES.value:
+            return rows
+        self._is_cut = self._may_be_cut and before >= WANTED
+        return rows.epoch(0, before) if self._is_cut else None
 
 
 def _column(array: Any) -> list[tuple[bytes, tuple[float, ...], str, int]]:  # noqa: ANN401

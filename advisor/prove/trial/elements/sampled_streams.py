@@ -2,9 +2,9 @@
 
 In: the recorded calls, edits, and how random ops are seeded (`advisor.replay.seeding`).  Out: `Stream`s.
 
-Every dataset is sampled as `dataset.take(k).repeat(n)`: several passes over its first `k` elements in one iterator. If it has no
-more than `k` elements, each pass is a whole epoch. Several passes are needed because a misplaced cache affects only the second
-epoch, and one iterator, because a new one restarts the random ops that have a seed.
+Every dataset is sampled as `dataset.take(k).repeat(n)`: passes over its first `k` elements in one iterator. If it has no more
+than `k` elements, each pass is a whole epoch. Several passes are needed because a misplaced cache affects only the second epoch
+(`Passes.count` says of which streams), and one iterator, because a new one restarts the random ops that have a seed.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class SampledStreams:
         if (seeding, run) not in self._originals:
             with self._timed():
                 dataset, built = self.dataset((), seeding)
-                stream, rows = self.collect_with_rows(dataset, seeding)
+                stream, rows = self.collect_with_rows(dataset, seeding, run)
             self._originals[seeding, run] = stream, built
             if rows is not None:
                 self._original_rows.setdefault(seeding, rows)
@@ -141,26 +141,38 @@ class SampledStreams:
         finally:
             self.original_s += time.monotonic() - began
 
-    def collect(self, dataset: Any, seeding: str) -> Stream:  # noqa: ANN401
-        """Return the stream of all passes over a dataset that was built with this seeding."""
-        return self._collect(dataset, seeding, None)
+    def collect(self, dataset: Any, seeding: str, run: int = 0) -> Stream:  # noqa: ANN401
+        """Return the stream of all passes over a dataset that was built with this seeding.
 
-    def collect_with_rows(self, dataset: Any, seeding: str) -> tuple[Stream, Stream | None]:  # noqa: ANN401
-        """Return the same, and the rows of its batches, if they are to be had in the same pass.
+        Args:
+            dataset: The dataset.
+            seeding: How random ops are seeded.
+            run: As in `original`.
+        """
+        return self._collect(dataset, seeding, self.passes.count(seeding, run), None)
 
-        Rows are compared only if elements are random, hence not with the script's own seeds.
+    def collect_with_rows(self, dataset: Any, seeding: str, run: int = 0) -> tuple[Stream, Stream | None]:  # noqa: ANN401
+        """Return the same, and the rows of its batches, if they are to be had in the same passes.
+
+        Rows are compared only if elements are random, hence not with the script's own seeds. If passes are cut, the rows of the
+        first batches suffice.
+
+        Args:
+            dataset: The dataset.
+            seeding: How random ops are seeded.
+            run: As in `original`.
         """
         if seeding == AS_RECORDED or not has_plain_rows(dataset):
-            return self.collect(dataset, seeding), None
-        rows = RowsBeside()
-        stream = self._collect(dataset, seeding, rows)
+            return self.collect(dataset, seeding, run), None
+        rows = RowsBeside(may_be_cut=not self.passes.is_complete)
+        stream = self._collect(dataset, seeding, self.passes.count(seeding, run), rows)
         return stream, rows.of(stream)
 
-    def _collect(self, dataset: Any, seeding: str, rows: RowsBeside | None) -> Stream:  # noqa: ANN401
-        wanted = self.passes.length * self.passes.epochs
+    def _collect(self, dataset: Any, seeding: str, passes: int, rows: RowsBeside | None) -> Stream:  # noqa: ANN401
+        wanted = self.passes.length * passes
         # A random filter passes a different number of elements in each pass; if passes are whole epochs, all are counted.
         limit = 2 * wanted + WANTED if self.passes.is_complete else wanted + 1
-        return self._take(self._all_passes(dataset, seeding), limit, seeding, rows)
+        return self._take(self._all_passes(dataset, seeding, passes), limit, seeding, rows)
 
     def pairs(self, edits: tuple[Edit, ...]) -> Iterator[tuple[Any, Any]]:
         """Return the elements of one pass of the original, each with that of the edited dataset, drawn with the same seeds.
@@ -171,7 +183,7 @@ class SampledStreams:
             CannotReplay: One of the datasets cannot be rebuilt.
         """
         sides = [
-            self._all_passes(self.dataset(side_edits, TWIN)[0], TWIN).take(self.passes.length)
+            self._all_passes(self.dataset(side_edits, TWIN)[0], TWIN, self.passes.count(TWIN)).take(self.passes.length)
             for side_edits in ((), edits)
         ]
         for pair in zip_longest(*sides):
@@ -185,7 +197,8 @@ class SampledStreams:
             CannotReplay: It cannot be rebuilt.
         """
         with seeded(_OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED):
-            for element in self._all_passes(self.dataset((), seeding)[0], seeding).take(self.passes.length):
+            passes = self._all_passes(self.dataset((), seeding)[0], seeding, self.passes.count(seeding))
+            for element in passes.take(self.passes.length):
                 self._on_element()
                 yield element
 
@@ -205,7 +218,7 @@ class SampledStreams:
 
     def rows_of_batches(self, dataset: Any, seeding: str) -> Stream | None:  # noqa: ANN401
         """Return the rows of the batches of all passes; None if the elements are no batches or not all were reached."""
-        passes = self._all_passes(dataset, seeding)
+        passes = self._all_passes(dataset, seeding, self.passes.count(seeding))
         if has_plain_rows(passes):
             stream = self._take(passes, _ALL_ROWS, seeding, rows_of_batch)
         else:
@@ -229,7 +242,7 @@ class SampledStreams:
         seed = _OTHER_PYTHON_SEED if seeding == OTHER else _PYTHON_SEED
         return collect(passes, bounds, seed, self._on_element, digests_of)
 
-    def _all_passes(self, dataset: Any, seeding: str) -> Any:  # noqa: ANN401
+    def _all_passes(self, dataset: Any, seeding: str, passes: int) -> Any:  # noqa: ANN401
         """Return a dataset of several passes over `dataset`.
 
         Whole epochs are not cut with `take` at the length of the first pass. At the end of its input, a `repeat` inside the
@@ -239,14 +252,14 @@ class SampledStreams:
         In twins, the fusion of shuffle and repeat is disabled: the fused op draws no such seed, so an edit between the two calls
         would change the random numbers.
         """
-        passes = (dataset if self.passes.is_complete else dataset.take(self.passes.length)).repeat(self.passes.epochs)
+        repeated = (dataset if self.passes.is_complete else dataset.take(self.passes.length)).repeat(passes)
         if seeding == AS_RECORDED:
-            return passes
+            return repeated
         import tensorflow as tf
 
         unfused = tf.data.Options()
         unfused.experimental_optimization.shuffle_and_repeat_fusion = False
-        return passes.with_options(unfused)
+        return repeated.with_options(unfused)
 
     def repeats(self, dataset: Any) -> bool | None:  # noqa: ANN401
         """Whether a dataset, which may be an inner one of the pipeline, produces the same elements in the same order every epoch.

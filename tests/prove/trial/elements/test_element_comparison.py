@@ -14,7 +14,7 @@ from advisor.prove.trial.elements.compared_streams import Passes
 from advisor.prove.trial.elements.element_comparison import ElementComparison
 from advisor.prove.trial.elements.judgement import Judgement
 from advisor.prove.trial.elements.streams import Stream
-from advisor.replay.seedings import TWIN
+from advisor.replay.seedings import AS_RECORDED, TWIN
 
 LENGTH = 400
 PASSES = Passes(LENGTH, is_complete=False, epochs=2)
@@ -93,3 +93,16 @@ def test_a_lost_element_stays_undecided(change: Callable[[list[float]], list[flo
 def test_other_values_in_many_places_are_a_change() -> None:
     seen = judged(lambda values: [value if place % 5 else value + 9.0 for place, value in enumerate(values)])
     assert seen.seen is Safety.CHANGES
+
+
+@pytest.mark.parametrize(
+    ("passes", "counts"),
+    [
+        pytest.param(Passes(10, is_complete=True, epochs=7), (7, 7, 7), id="whole epochs"),
+        pytest.param(Passes(400, is_complete=False, epochs=2), (2, 1, 1), id="cut"),
+        pytest.param(Passes(10, is_complete=False, epochs=7), (7, 7, 7), id="cut and short"),
+        pytest.param(Passes(40, is_complete=False, epochs=3), (3, 2, 2), id="cut, and half of what is wanted"),
+    ],
+)
+def test_passes_of_which_only_the_first_is_compared_are_not_repeated(passes: Passes, counts: tuple[int, ...]) -> None:
+    assert (passes.count(AS_RECORDED), passes.count(AS_RECORDED, run=1), passes.count(TWIN)) == counts

@@ -369,3 +369,13 @@ def test_samples_are_distinguished_only_if_their_distributions_differ() -> None:
     assert kolmogorov_smirnov(one, two) > 1e-3
     assert kolmogorov_smirnov(one, [x + 1 for x in two]) < 1e-6
     assert kolmogorov_smirnov([1.0], [2.0]) > 1e-3
+
+
+@pytest.mark.tensorflow
+def test_elements_missing_at_the_end_of_a_part_are_a_change(recorded: Recorded, judge: Judge) -> None:
+    """Of a part of an epoch, twins are read once and the script's own elements twice: their numbers are made comparable."""
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(1_000).map(noisy).filter(lambda x: True)
+    seen = judge(dataset, InsertAfter(recorded.call("filter").id, "take", (("", 90),)), elements=100)
+    assert (seen.seen, seen.note) == (Safety.CHANGES, "there are 180 elements instead of 200 (in all sampled epochs)")

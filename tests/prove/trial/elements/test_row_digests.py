@@ -1,6 +1,7 @@
 """The rows of batches, digested from their arrays, against those that `unbatch` emits."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -96,6 +97,19 @@ def test_too_many_rows_are_not_kept() -> None:
     stream = collect(batches(60_000, 30_000), BOUNDS, digests_of=beside)
     assert len(stream.rows) == 2
     assert beside.of(stream) is None
+
+
+def test_of_too_many_rows_those_of_the_first_batches_may_suffice() -> None:
+    beside = RowsBeside(may_be_cut=True)
+    stream = collect(batches(60_000, 20_000), BOUNDS, digests_of=beside)
+    assert len(stream.rows) == 3
+    whole = collect(batches(40_000, 20_000), Bounds(100_000, 60.0), digests_of=rows_of_batch)
+    assert beside.of(stream) == replace(whole, size_bytes=0)
+
+
+def test_a_first_batch_with_too_many_rows_is_not_cut() -> None:
+    beside = RowsBeside(may_be_cut=True)
+    assert beside.of(collect(batches(60_000, 60_000), BOUNDS, digests_of=beside)) is None
 
 
 def test_large_rows_are_not_kept() -> None:
