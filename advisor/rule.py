@@ -109,6 +109,7 @@ from advisor.predict import (
     op_work,
     overlap_factors,
     padding_obstacle,
+    parallel_calls,
     parallel_fix,
     parallel_safety,
     policy_edit,
@@ -140,6 +141,7 @@ from advisor.predict import (
     vectorizing_fix,
     vectorizing_obstacle,
     wait_share_of,
+    with_parallel_end,
 )
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
@@ -367,6 +369,7 @@ __all__ = [
     "op_work",
     "overlap_factors",
     "padding_obstacle",
+    "parallel_calls",
     "parallel_fix",
     "parallel_safety",
     "place",
@@ -399,4 +402,5 @@ __all__ = [
     "vectorizing_fix",
     "vectorizing_obstacle",
     "wait_share_of",
+    "with_parallel_end",
 ]

@@ -35,6 +35,7 @@ from advisor.rule import (
     record_parser,
     vectorizing_fix,
     wait_share_of,
+    with_parallel_end,
 )
 from advisor.testing import batch, definition, fires, line, map_, pipeline, prefetch, shuffle, silent, source
 
@@ -68,6 +69,8 @@ class ParsePerRecord(Rule):
     is kept only if real elements are the same, bit for bit. Otherwise the finding is advice:
     `parse_example` accepts a batch of records. A function that also draws random numbers, or whose results a
     `padded_batch` takes, is left to `vectorizable-map`.
+
+    The map then runs in parallel, and at the end of a pipeline a prefetch follows it, as `vectorizable-map` describes.
 
     ## When not to
     When the function also contains ops that work on a single element, such as `decode_jpeg`; nothing is reported in
@@ -117,7 +120,7 @@ class ParsePerRecord(Rule):
                 call=call,
                 iterator=iterator,
                 prediction=replace(most, value=max(likely.value, (1 + most.value) / 2), low=1.0),
-                fix=fix_of(analysis, call, batched),
+                fix=with_parallel_end(analysis, pipeline, call, batched, fix_of(analysis, call, batched)),
                 evidence=(
                     Evidence("blame_share", wait_share_of(pipeline, call), "share"),
                     Evidence("time_per_record", iterator.busy_ns / calls, "ns"),
@@ -188,7 +191,7 @@ EXAMPLES = (
             consumer_ms=1,
             cores=2,
         ),
-        fixed="ds = ds.batch(128)\nds = ds.map(parse)",
+        fixed="    ds.batch(128)\n    .map(parse, num_parallel_calls=tf.data.AUTOTUNE)\n    .prefetch(tf.data.AUTOTUNE)\n",
     ),
     fires(
         pipeline(
@@ -199,7 +202,7 @@ EXAMPLES = (
             consumer_ms=1,
             cores=2,
         ),
-        fixed="ds = ds.shuffle(1000)\nds = ds.batch(128)\nds = ds.map(parse)",
+        fixed="ds = ds.shuffle(1000)\nds = (\n    ds.batch(128)\n    .map(parse, num_parallel_calls=tf.data.AUTOTUNE)\n",
     ),
     fires(
         pipeline(source(), map_("parse", ms=0.1, op_shares=_PARSE), shuffle(), batch(256), consumer_ms=1, cores=4),
@@ -229,8 +232,8 @@ EXAMPLES = (
             consumer_ms=1,
             cores=4,
         ),
-        fixed="ds = ds.batch(256)\nds = ds.map(\n    lambda rows: tf.vectorized_map(\n        "
-        "tf.function(parse), rows, fallback_to_while_loop=False\n    )\n)\n",
+        fixed="    ds.batch(256)\n    .map(\n        lambda rows: tf.vectorized_map(\n            "
+        "tf.function(parse), rows, fallback_to_while_loop=False\n        ),\n        num_parallel_calls=tf.data.AUTOTUNE,\n",
     ),
     silent(
         pipeline(source(), batch(256), map_("parse", ms=20, op_shares=_PARSE), consumer_ms=1, cores=4),

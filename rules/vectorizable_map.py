@@ -26,6 +26,7 @@ from advisor.rule import (
     iterators_of_call,
     label,
     mixed_function,
+    parallel_calls,
     place,
     predict_speedup,
     ragged_text,
@@ -35,6 +36,7 @@ from advisor.rule import (
     vectorizing_fix,
     vectorizing_obstacle,
     wait_share_of,
+    with_parallel_end,
 )
 from advisor.testing import (
     batch,
@@ -100,6 +102,10 @@ class VectorizableMap(Rule):
     a copy that is written beside it, the rows follow each other in one vector: `tf.ragged.range` numbers their values,
     and random numbers are drawn for the sum of the lengths. `tf.RaggedTensor.from_row_lengths` cuts the vector into
     rows, and `to_tensor()` pads them.
+
+    The map then runs in parallel, and at the end of a pipeline `.prefetch(tf.data.AUTOTUNE)` follows it: tf.data adds no
+    prefetch after a parallel map. Neither is written if the function runs Python code, or if it draws random numbers in a
+    script that fixes a seed, because parallel calls draw them in no fixed order.
 
     ## When not to
     When the function reads a variable, a mutable table or a `tf.random.Generator`, or runs Python code, when its elements have
@@ -173,6 +179,7 @@ class VectorizableMap(Rule):
                     evidence=(Evidence("blame_share", wait_share_of(pipeline, call), "share"),),
                 )
             return
+        fix = with_parallel_end(analysis, pipeline, call, batched, fix)
         is_fused = any(fused.id == batched.id for fused in iterator.calls)
         calls = (iterator.elements or 0) * (size if is_fused else 1)
         ops = min(1.0, sum(op.total_ns for op in iterator.ops) / iterator.busy_ns) if iterator.busy_ns else 1.0
@@ -199,7 +206,9 @@ class VectorizableMap(Rule):
                 high=most.high,
                 best_effects=most.effects,
             ),
-            memory_bytes=vectorized_bytes(analysis, pipeline, iterator, call, batched, size),
+            memory_bytes=vectorized_bytes(
+                analysis, pipeline, iterator, call, batched, size, parallel_calls(analysis, pipeline, call, fix)
+            ),
             fix=fix if is_editable(call) and is_editable(batched) else None,
             evidence=(
                 Evidence("blame_share", share, "share"),
@@ -291,7 +300,7 @@ EXAMPLES = (
             source("TensorSlice", spec=_ROW), _map("normalize", ops=_NORMALIZE, op_share=0.3), batch(128), prefetch()
         ),
         fixed="ds = ds.batch(128)\nds = ds.map(\n    lambda rows: tf.vectorized_map(\n        "
-        "tf.function(normalize), rows, fallback_to_while_loop=False\n    )\n)\n",
+        "tf.function(normalize), rows, fallback_to_while_loop=False\n    ),\n    num_parallel_calls=tf.data.AUTOTUNE,\n)\n",
     ),
     fires(
         pipeline(
@@ -302,8 +311,9 @@ EXAMPLES = (
             consumer_ms=1,
             cores=4,
         ),
-        fixed="ds = ds.shuffle(1000)\nds = ds.batch(128)\nds = ds.map(\n    lambda *rows: tf.vectorized_map(\n        "
-        "lambda row: tf.function(normalize)(*row), rows, fallback_to_while_loop=False\n    ),\n    num_parallel_calls=4,\n)\n",
+        fixed="    ds.batch(128)\n    .map(\n        lambda *rows: tf.vectorized_map(\n            "
+        "lambda row: tf.function(normalize)(*row), rows, fallback_to_while_loop=False\n        ),\n        "
+        "num_parallel_calls=4,\n    )\n    .prefetch(tf.data.AUTOTUNE)\n",
     ),
     fires(
         _on_two_cores(
@@ -381,7 +391,8 @@ EXAMPLES = (
         ),
         fixed="def encode_batch(word):\n    code = table.lookup(word)\n\n    def encode_rows(code):\n        return "
         "tf.cumsum(code * weights)\n\n    return tf.vectorized_map(encode_rows, code, fallback_to_while_loop=False)\n\n\n"
-        "ds = tf.data.Dataset.from_tensor_slices(arrays)\nds = ds.batch(128)\nds = ds.map(encode_batch)\n",
+        "ds = tf.data.Dataset.from_tensor_slices(arrays)\nds = (\n    ds.batch(128)\n    .map(encode_batch, "
+        "num_parallel_calls=tf.data.AUTOTUNE)\n    .prefetch(tf.data.AUTOTUNE)\n)\n",
     ),
     silent(
         _on_two_cores(
@@ -412,7 +423,9 @@ EXAMPLES = (
             _map("encode", op_shares=_SPLIT, captured=("HashTableV2",), ragged=(0,), spec=_WORDS),
             padded_batch(128, bytes=64_000, spec=_TEXTS),
         ),
-        fixed="ds = ds.padded_batch(128)\nds = ds.map(lambda *rows: (encode)(*rows).to_tensor())\n",
+        fixed="    ds.padded_batch(128)\n    .map(lambda *rows: (encode)(*rows).to_tensor(), "
+        "num_parallel_calls=tf.data.AUTOTUNE)\n"
+        "    .prefetch(tf.data.AUTOTUNE)\n",
     ),
     fires(
         _on_two_cores(
@@ -500,8 +513,9 @@ EXAMPLES = (
             _map("normalize", ops=_NORMALIZE, op_share=0.3, spec=_ROW),
             padded_batch(128, bytes=16_384, spec=_BATCH, padded_shapes="<list of 1>"),
         ),
-        fixed="(arrays).batch(128)\nds = ds.map(\n    lambda rows: tf.vectorized_map(\n        "
-        "tf.function(normalize), rows, fallback_to_while_loop=False\n    )\n)\n",
+        fixed="(arrays).batch(128)\nds = (\n    ds.map(\n        lambda rows: tf.vectorized_map(\n            "
+        "tf.function(normalize), rows, fallback_to_while_loop=False\n        ),\n        "
+        "num_parallel_calls=tf.data.AUTOTUNE,\n    )\n    .prefetch(tf.data.AUTOTUNE)\n)\n",
     ),
     silent(
         _on_two_cores(
@@ -524,8 +538,9 @@ EXAMPLES = (
             _map("parse", op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}, spec=_ROW),
             padded_batch(128, bytes=16_384, spec=_BATCH),
         ),
-        fixed="ds = ds.padded_batch(128)\nds = ds.map(\n    lambda rows: tf.vectorized_map(\n        "
-        "tf.function(parse), rows, fallback_to_while_loop=False\n    )\n)\n",
+        fixed="    ds.padded_batch(128)\n    .map(\n        lambda rows: tf.vectorized_map(\n            "
+        "tf.function(parse), rows, fallback_to_while_loop=False\n        ),\n        num_parallel_calls=tf.data.AUTOTUNE,\n"
+        "    )\n    .prefetch(tf.data.AUTOTUNE)\n",
     ),
     silent(
         _on_two_cores(source(spec=_RECORD), _map("parse", op_shares={"ParseExampleV2": 0.3, "Mul": 0.05}), batch(128)),

@@ -12,7 +12,7 @@ from dataclasses import replace
 from advisor.model.finding import Finding, Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.settings import Settings
-from advisor.rewrite.fix_plan import is_seeded, options_for
+from advisor.rewrite.fix_plan import options_for
 
 
 def argv_of(analysis: Analysis) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ def with_commands(analysis: Analysis, findings: Iterable[Finding], settings: Set
     calls = {call.id: call for call in analysis.calls}
     allow = frozenset(Safety(level) for level in settings.allow)
     present = [word for level in settings.allow for word in ("--allow", level)]
-    seeded = analysis.recording is None or is_seeded(analysis.recording)
+    seeded = analysis.recording is None or analysis.recording.is_reproducible
 
     def prove_command(finding: Finding) -> str:
         return shlex.join(["advisor", "prove", "--patch", "-", *present, *argv]) if argv and finding.diff else ""

@@ -13,7 +13,7 @@ from advisor.model.finding import Finding, Safety
 from advisor.model.pipeline import Analysis
 from advisor.model.settings import Settings
 from advisor.model.units import NS_PER_S, format_count, step_option
-from advisor.rewrite.fix_plan import is_seeded, permission_for
+from advisor.rewrite.fix_plan import permission_for
 
 
 def permission_sentence(analysis: Analysis, findings: Sequence[Finding], settings: Settings) -> str:
@@ -34,7 +34,7 @@ def permission_sentence(analysis: Analysis, findings: Sequence[Finding], setting
         return ""
     calls = {call.id: call for call in analysis.calls}
     allow = frozenset(Safety(level) for level in settings.allow)
-    seeded = is_seeded(recording)
+    seeded = recording.is_reproducible
     groups: dict[bool, list[tuple[str, ...]]] = {}
     for finding in findings:
         options = permission_for(finding, calls, allow, seeded)

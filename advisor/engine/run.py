@@ -30,7 +30,7 @@ from advisor.model.version import __version__
 from advisor.predict.best_plan import outlook
 from advisor.predict.run_gain import with_run_gains
 from advisor.predict.timing import with_timing
-from advisor.rewrite.fix_plan import is_seeded, make_plan
+from advisor.rewrite.fix_plan import make_plan
 
 UNCERTAIN_SPEEDUP = 1.2
 """A change that may gain so much is tried where nothing else can be, even if it most likely gains nothing."""
@@ -183,7 +183,7 @@ def _outlook(analysis: Analysis, findings: Sequence[Finding], settings: Settings
     if analysis.main is None:
         return None
     calls = {call.id: call for call in analysis.calls}
-    seeded = analysis.recording is None or is_seeded(analysis.recording)
+    seeded = analysis.recording is None or analysis.recording.is_reproducible
     plan = make_plan(findings, calls, frozenset(Safety(level) for level in settings.allow), seeded)
     return outlook(analysis, analysis.main, findings, plan.findings)
 

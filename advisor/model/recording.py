@@ -372,6 +372,18 @@ class Recording:
     schema_version: int = 1
 
     @property
+    def is_reproducible(self) -> bool:
+        """Whether a rerun of the script reproduces any random numbers, so that drawing other numbers would change its results.
+
+        Every fixed seed counts: `tf.random.set_seed` (`keras.utils.set_random_seed` calls it), the `seed` argument of a call in
+        the script, a seeded op in a function. If it is unknown, the script counts as seeded.
+        """
+        if self.is_seeded is not False:
+            return True
+        has_argument = any(call.library is None and call.arguments.get("seed") is not None for call in self.calls)
+        return has_argument or any(call.function is not None and call.function.is_seeded for call in self.calls)
+
+    @property
     def times_without_input(self) -> tuple[int, ...]:
         """Durations of steps whose input cost nothing, in ns: those of `--ceiling`, or else those after the window.
 

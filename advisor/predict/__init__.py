@@ -47,6 +47,7 @@ from advisor.predict.machine_costs import machine_costs
 from advisor.predict.mixed_functions import mixed_function
 from advisor.predict.moved_functions import is_retraced_alike
 from advisor.predict.operational import asynchronous, overlap_factors, predict_speedup
+from advisor.predict.parallel_ends import parallel_calls, with_parallel_end
 from advisor.predict.parallel_fixes import is_prefetched_by_tensorflow, parallel_fix
 from advisor.predict.parallel_scaling import predict_parallel, predict_part_parallel
 from advisor.predict.ragged_text import ragged_text
@@ -174,6 +175,7 @@ __all__ = [
     "op_work",
     "overlap_factors",
     "padding_obstacle",
+    "parallel_calls",
     "parallel_fix",
     "parallel_safety",
     "policy_edit",
@@ -206,5 +208,6 @@ __all__ = [
     "vectorizing_fix",
     "vectorizing_obstacle",
     "wait_share_of",
+    "with_parallel_end",
     "with_timing",
 ]

@@ -285,7 +285,7 @@ def varying_parameter(function: FunctionFacts) -> str:
 
 
 def vectorized_bytes(
-    analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, batched: Call, size: int
+    analysis: Analysis, pipeline: Pipeline, iterator: Iterator, call: Call, batched: Call, size: int, calls: int = 1
 ) -> int | None:
     """Return the additional memory in bytes of a map that is called once per batch; None if element sizes are unknown.
 
@@ -299,13 +299,14 @@ def vectorized_bytes(
         call: The `map`.
         batched: The `batch` or `padded_batch` after it.
         size: Elements per batch.
+        calls: Parallel calls after the change, if it makes the map parallel.
     """
     chain = linear_chain(analysis, call)
     before = element_bytes(pipeline, chain[1]) if len(chain) > 1 else None
     after = element_bytes(pipeline, call)
     if before is None or after is None:
         return None
-    held = max(1, iterator.parallelism or 1) * size * (before + _HELD_OUTPUTS * after)
+    held = max(calls, iterator.parallelism or 1) * size * (before + _HELD_OUTPUTS * after)
     for between in linear_chain(analysis, batched)[1:]:
         if between.id in (call.id, call.nested_in):
             break

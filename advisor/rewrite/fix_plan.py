@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from advisor.model.calls import Call
 from advisor.model.edits import BuildOnce, SplitFunction, Vectorize
 from advisor.model.finding import Finding, Fix, Safety
-from advisor.model.recording import Recording
 from advisor.model.untried import Why
 from advisor.rewrite.conflicts import clash_of
 from advisor.rewrite.obstacles import obstacle_to
@@ -86,18 +85,6 @@ def make_plan(
 def _preference(finding: Finding) -> tuple[float, bool]:
     """The gain over the run, or of a step if its passes are not counted; of equal ones, what helps from the first element."""
     return finding.gain, not finding.is_delayed
-
-
-def is_seeded(recording: Recording) -> bool:
-    """Whether a rerun of the script reproduces any random numbers, so that drawing other numbers would change its results.
-
-    Every fixed seed counts: `tf.random.set_seed` (`keras.utils.set_random_seed` calls it), the `seed` argument of a call in the
-    script, a seeded op in a function. If it is unknown, the script counts as seeded.
-    """
-    if recording.is_seeded is not False:
-        return True
-    has_argument = any(call.library is None and call.arguments.get("seed") is not None for call in recording.calls)
-    return has_argument or any(call.function is not None and call.function.is_seeded for call in recording.calls)
 
 
 def is_asked(finding: Finding, only: Collection[str]) -> bool:

@@ -39,7 +39,6 @@ from advisor.prove.session.proof_session import ProofSession
 from advisor.prove.texts.text_check import TextCheck
 from advisor.prove.trial.trial_result import REFUSED
 from advisor.rewrite.apply.writable import uncommitted
-from advisor.rewrite.fix_plan import is_seeded
 from advisor.rewrite.patch import CannotRewrite, Patch
 from advisor.rewrite.project import project_root
 from advisor.workflows.analyze import analyze_run
@@ -82,7 +81,7 @@ class FixPhases:
             {call.id: call for call in analysis.calls},
             project_root(script),
             frozenset(Safety(level) for level in self._settings.allow),
-            is_seeded=recording is None or is_seeded(recording),
+            is_seeded=recording is None or recording.is_reproducible,
             only=frozenset(self._request.only),
             is_to_be_written=self._request.is_to_be_written,
             analysis=analysis,

@@ -23,7 +23,6 @@ from advisor.prove.outcomes import ProofFacts, report_of
 from advisor.prove.search.greedy_loop import prove_fixes
 from advisor.prove.search.loop_result import LoopResult, edits_of
 from advisor.prove.search.proposals import Proposals
-from advisor.rewrite.fix_plan import is_seeded
 from advisor.sandbox.temporary import temporary_folder
 from advisor.workflows.analyze import Request, analyze_run, load
 
@@ -86,7 +85,7 @@ def _optimize(
         report = analyse(session.profile(()))
         calls = {call.id: call for call in report.analysis.calls}
         recording = report.analysis.recording
-        seeded = recording is None or is_seeded(recording)
+        seeded = recording is None or recording.is_reproducible
         proposals = Proposals(calls, None, levels, seeded, frozenset(only))
         loop = LoopResult()
 

@@ -15,7 +15,7 @@ from advisor.model.edits import Code, Edit, InsertAfter, MoveAfter, Remove, SetA
 from advisor.model.finding import Finding, Fix, Prediction, Safety
 from advisor.model.recording import Host, Recording, ScriptExit
 from advisor.rewrite.combined_edits import combine, comparison_key
-from advisor.rewrite.fix_plan import is_asked, is_seeded, make_plan
+from advisor.rewrite.fix_plan import is_asked, make_plan
 from advisor.rewrite.shared_calls import edited_ids, sentence_of_sharing, spread
 from advisor.rewrite.source import rewritten
 from tests.effort import examples
@@ -252,7 +252,7 @@ def test_one_line_that_serves_several_datasets_is_told():
 )
 def test_a_script_is_seeded_if_anything_in_it_is(recording, expected):
     host = Host("h", 2, 2, 1 << 30, 1 << 29)
-    assert is_seeded(Recording("train.py", host, ScriptExit("finished"), **recording)) is expected
+    assert Recording("train.py", host, ScriptExit("finished"), **recording).is_reproducible is expected
 
 
 @pytest.mark.parametrize(
