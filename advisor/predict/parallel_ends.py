@@ -54,10 +54,8 @@ def with_parallel_end(analysis: Analysis, pipeline: Pipeline, call: Call, batche
     if not any(batched.id in other.inputs for other in analysis.calls):
         moves = (edit for edit in edits if isinstance(edit, MoveAfter) and edit.call_id == call.id)
         last = next((move.after_id for move in moves), call.id)
-        edits = (
-            InsertAfter(last, "prefetch", (("", _AUTOTUNE),)),
-            *edits,
-        )  # of links after one call, the first ends up last
+        # Of the links after one call, the first edit ends up last.
+        edits = (InsertAfter(last, "prefetch", (("", _AUTOTUNE),)), *edits)
     return replace(fix, edits=edits)
 
 
