@@ -3,8 +3,8 @@
 In: a fix that moves a `map` behind its `batch`.  Out: the fix with both, where they change the data no more than the fix does.
 
 One change with all three is proved in one trial. Without them, six of the fifteen scripts in `benchmarks/expert.py` that have
-such a fix needed a second trial, which made the same map parallel. In four others the gain was too small to be kept: a training
-with both was 1.02x to 1.05x as fast [measured, 2026-11-29, 13 to 25 turns each, alone]; in one with NumPy in the function, 1.00x.
+such a fix needed a second trial, which made the same map parallel. In three others and one of the six, passes of a training were
+1.01x to 1.06x as fast with both [measured, 2026-11-29, 13 to 25 turns each, alone], which is mostly too little to be proved.
 """
 
 from __future__ import annotations
