@@ -142,6 +142,7 @@ from advisor.predict import (
     vectorizing_obstacle,
     wait_share_of,
     with_parallel_end,
+    without_autotune,
 )
 
 AUTOTUNE = Code("tf.data.AUTOTUNE")
@@ -403,4 +404,5 @@ __all__ = [
     "vectorizing_obstacle",
     "wait_share_of",
     "with_parallel_end",
+    "without_autotune",
 ]

@@ -65,6 +65,10 @@ class SetOption:
     value: Value
 
 
+AUTOTUNE_OPTION = "autotune.enabled"
+"""The option that turns AUTOTUNE on or off, for `SetOption`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Vectorize:
     """Call the function of a `map` once per batch, through `tf.vectorized_map` without its fallback to a loop.

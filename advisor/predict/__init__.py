@@ -39,6 +39,7 @@ from advisor.predict.demand import has_consumer_elsewhere
 from advisor.predict.determinism import Obstacle, cache_assumptions, cache_obstacles, parallel_safety
 from advisor.predict.disk_reads import read_from_disk
 from advisor.predict.editable_calls import is_editable, last_editable_call, takes_link
+from advisor.predict.epoch_ends import without_autotune
 from advisor.predict.epoch_start import predict_without_start
 from advisor.predict.flat_map_splits import flat_map_split
 from advisor.predict.function_costs import costliest_line, op_share
@@ -210,4 +211,5 @@ __all__ = [
     "wait_share_of",
     "with_parallel_end",
     "with_timing",
+    "without_autotune",
 ]

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.model.calls import Call
-from advisor.model.edits import BuildOnce, SplitFunction, Vectorize
+from advisor.model.edits import AUTOTUNE_OPTION, BuildOnce, SetOption, SplitFunction, Vectorize
 from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.untried import Why
 from advisor.rewrite.conflicts import clash_of
@@ -112,6 +112,13 @@ def is_splitting(fix: Fix) -> bool:
 def is_building_once(fix: Fix) -> bool:
     """Whether the fix moves what makes a dataset out of a loop, which changes nothing in the dataset itself."""
     return any(isinstance(edit, BuildOnce) for edit in fix.edits)
+
+
+def is_untuning(fix: Fix) -> bool:
+    """Whether the fix turns AUTOTUNE off, so that iterators are destroyed at once; that saves time between epochs only."""
+    return any(
+        isinstance(edit, SetOption) and edit.option == AUTOTUNE_OPTION and edit.value is False for edit in fix.edits
+    )
 
 
 def _against(

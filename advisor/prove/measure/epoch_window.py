@@ -38,7 +38,7 @@ class EpochWindow:
 
 
 def epoch_window(analysis: Analysis, least_warmup: int = 0) -> EpochWindow:
-    """Return the window for runs of the script that makes its dataset again in every epoch.
+    """Return the window for runs of which the time between epochs counts.
 
     Args:
         analysis: The analysis of the unchanged script.
@@ -54,7 +54,7 @@ def epoch_window(analysis: Analysis, least_warmup: int = 0) -> EpochWindow:
     again = remade(analysis, pipeline)
     made_ns = again.made_ns if again is not None else 0.0
     epoch_s = (steps * pipeline.steps.mean_ns + made_ns) / NS_PER_S
-    total = _epochs_of_script(pipeline)
+    total = _epochs_of_script(analysis, pipeline)
     before = max(1, math.ceil(max(least_warmup, SCRIPT_SETTLE_S.value / epoch_s * steps) / steps))
     if total is not None:
         before = max(math.ceil(least_warmup / steps), min(before, total - MIN_WINDOW_EPOCHS.value), 1)
@@ -74,7 +74,11 @@ def _steps_per_epoch(analysis: Analysis, pipeline: Pipeline) -> int:
     return math.ceil((root_steps_per_epoch(analysis, pipeline) or 0) / divisor)
 
 
-def _epochs_of_script(pipeline: Pipeline) -> int | None:
-    """How often the innermost loop around the consumer runs; None if unknown."""
-    loops = pipeline.consumer.loops if pipeline.consumer is not None else None
+def _epochs_of_script(analysis: Analysis, pipeline: Pipeline) -> int | None:
+    """How often the innermost loop around the consumer runs, or the epochs of Keras' `fit`; None if unknown."""
+    consumer = pipeline.consumer
+    if consumer is not None and consumer.kind == "keras.fit":
+        given = analysis.keras.get("epochs")
+        return given if isinstance(given, int) and given > 0 else None
+    loops = consumer.loops if consumer is not None else None
     return loops[0].count if loops else None

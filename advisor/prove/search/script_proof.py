@@ -18,7 +18,7 @@ from advisor.prove.search.loop_result import Attempt, LoopResult, interrupted, w
 from advisor.prove.search.step_trials import attempt_of
 from advisor.prove.search.whole_script import WholeScript
 from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Trial
-from advisor.rewrite.fix_plan import is_splitting
+from advisor.rewrite.fix_plan import is_splitting, is_untuning
 
 INJECTING_OPTIONS = (
     "autotune.enabled",
@@ -107,8 +107,8 @@ def _without_culprit(
 def needs_script(attempt: Attempt, method_of: Mapping[str, str]) -> bool:
     """Whether only the whole script can measure the fix.
 
-    That is so if the dataset cannot be rebuilt with the fix, or if the fix only overlaps work with the training, which the
-    pipeline alone does not have.
+    That is so if the dataset cannot be rebuilt with the fix, if the fix only overlaps work with the training, which the
+    pipeline alone does not have, or if it saves time between epochs.
 
     Args:
         attempt: The attempt on the pipeline alone.
@@ -120,7 +120,7 @@ def needs_script(attempt: Attempt, method_of: Mapping[str, str]) -> bool:
         return not trial.is_replayable and (fix is None or not is_splitting(fix))
     if fix is None or trial.verdict not in (SAME, SLOWER):
         return False
-    return only_overlaps(fix) or only_leaves_a_buffer(fix, method_of)
+    return is_untuning(fix) or only_overlaps(fix) or only_leaves_a_buffer(fix, method_of)
 
 
 def only_leaves_a_buffer(fix: Fix, method_of: Mapping[str, str]) -> bool:

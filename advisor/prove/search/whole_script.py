@@ -33,7 +33,7 @@ from advisor.prove.search.proposals import Proposals
 from advisor.prove.search.result_lines import line_of_whole
 from advisor.prove.texts.text_check import TextCheck
 from advisor.prove.trial.trial_result import BROKEN, REFUSED
-from advisor.rewrite.fix_plan import is_building_once
+from advisor.rewrite.fix_plan import is_building_once, is_untuning
 from advisor.rewrite.patch import CannotRewrite, Patch
 
 
@@ -147,7 +147,7 @@ class WholeScript:
             )
         self.runs += whole.runs - len(early)  # the check has counted those
         if window.epochs is not None:
-            whole = self._of_epochs(whole, window.epochs)
+            whole = self._of_epochs(whole, window.epochs, candidate)
         self._on_progress(Progress(RESULT, text=line_of_whole(title, whole)))
         if whole.how:
             self.notes.append(whole.how)
@@ -195,17 +195,22 @@ class WholeScript:
     def _edits_of(self, findings: Sequence[Finding]) -> tuple[Edit, ...]:
         return edits_of(findings, {call.id: call for call in self._analysis.calls})
 
-    def _of_epochs(self, whole: EndToEnd, window: EpochWindow) -> EndToEnd:
-        """The measurement over whole epochs; it is `broken` if the changed script still makes the dataset in every epoch."""
+    def _of_epochs(self, whole: EndToEnd, window: EpochWindow, candidate: Sequence[Finding]) -> EndToEnd:
+        """The measurement over whole epochs.
+
+        It is `broken` if the changed script still makes the dataset in every epoch, although a change makes it once.
+        """
         read = [statistics.median(run.datasets for run in runs) for runs in (whole.before, whole.after) if runs]
-        if len(read) == 2 and read[1] >= read[0] > 0:
+        is_made_once = any(finding.fix is not None and is_building_once(finding.fix) for finding in candidate)
+        if is_made_once and len(read) == 2 and read[1] >= read[0] > 0:
             note = "With the changes, the loop still reads another dataset in every epoch."
             return EndToEnd(BROKEN, note=note, is_other_text=True)
         if whole.speedup is None:
             return whole
+        what = "the script makes the dataset" if is_made_once else "TensorFlow destroys the iterator"
         self.notes.append(
             f"The runs of the whole script were timed over {format_epochs(window.epochs)} each: the time per step includes the "
-            "time between epochs, in which the script makes the dataset."
+            f"time between epochs, in which {what}."
         )
         return replace(whole, epochs=window.epochs)
 
@@ -260,6 +265,7 @@ class WholeScript:
 
 def _why_epochs_matter(findings: Sequence[Finding]) -> str:
     """Why nothing can be timed without the length of an epoch, as the end of a sentence."""
-    if any(finding.fix is not None and is_building_once(finding.fix) for finding in findings):
+    fixes = [finding.fix for finding in findings if finding.fix is not None]
+    if any(is_building_once(fix) or is_untuning(fix) for fix in fixes):
         return "the gain is between epochs, and the number of steps per epoch is unknown."
     return "a cache takes effect in the second epoch, and the length of the first is unknown."

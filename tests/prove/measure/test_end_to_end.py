@@ -67,6 +67,10 @@ PREFETCH = InsertAfter("c1", "prefetch", (("", Code("tf.data.AUTOTUNE")),))
         (tried(SAME, PREFETCH), True),
         (tried(SLOWER, PREFETCH), True),
         (tried(SAME, SetOption("c1", "autotune.enabled", None)), True),
+        (
+            tried(SAME, SetOption("c1", "autotune.enabled", value=False), SetArgument("c1", "num_parallel_calls", 4)),
+            True,
+        ),
         (tried(REFUSED, SetArgument("c1", "num_parallel_calls", 4), is_replayable=False), True),
         (tried(FASTER, PREFETCH), False),
         (tried(BROKEN, PREFETCH), False),

@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 from advisor.capture.request import CaptureRequest
+from advisor.model.calls import Site
+from advisor.model.edits import BuildOnce, SetOption
 from advisor.model.errors import ScriptFailed
-from advisor.model.finding import Finding
+from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.outcome import Interval
 from advisor.model.untried import Why
 from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.epoch_window import EpochWindow
+from advisor.prove.measure.run_steps import RunSteps
 from advisor.prove.measure.script_windows import ScriptWindow, ScriptWindows
 from advisor.prove.outcomes import is_proved, sentence_of
 from advisor.prove.search import whole_script
@@ -21,7 +24,7 @@ from advisor.prove.search.loop_result import Attempt, LoopResult
 from advisor.prove.search.proposals import Proposals
 from advisor.prove.search.script_proof import prove_on_script
 from advisor.prove.search.whole_script import WholeScript
-from advisor.prove.trial.trial_result import FASTER, Trial
+from advisor.prove.trial.trial_result import BROKEN, FASTER, Trial
 from advisor.rewrite.patch import Patch
 from advisor.testing import batch, map_, pipeline, source
 
@@ -80,6 +83,43 @@ def test_live_processes_are_used_if_the_request_asks_for_them(
     assert whole.measure((), (), "nothing") is not None
     assert (made, whole.runs) == ([expected], 2)
     assert ("As asked." in whole.notes) is (expected == "live")
+
+
+@pytest.mark.parametrize(("value", "is_of_epochs"), [(False, True), (True, False)])
+def test_runs_without_autotune_are_timed_over_whole_epochs(value: bool, is_of_epochs: bool) -> None:
+    """Only the time between epochs shows what turning it off gains."""
+    analysis = pipeline(source("Range", elements=320), batch(32), consumer_ms=5, epochs=50).analysis
+    windows = ScriptWindows(CaptureRequest(Path("unused"), Path("train.py")), analysis, 10.0)
+    window = windows.of((SetOption(analysis.calls[-1].id, "autotune.enabled", value),))
+    assert (window.epochs is not None) is is_of_epochs
+
+
+@pytest.mark.parametrize(
+    ("edit", "verdict", "what"),
+    [
+        (SetOption("c1", "autotune.enabled", value=False), "faster", "TensorFlow destroys the iterator"),
+        (BuildOnce("c1", Site("train.py", 4, 7, 4, 20)), BROKEN, "still reads another dataset in every epoch"),
+    ],
+)
+def test_only_a_dataset_that_is_to_be_made_once_may_not_be_read_again(
+    edit: SetOption | BuildOnce, verdict: str, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Turning AUTOTUNE off leaves the number of datasets as it is."""
+    run = RunSteps(5e6, None, 30, None, datasets=3)
+    faster = EndToEnd("faster", Interval(1.2, 1.1, 1.3), before=(run,), after=(run,))
+    monkeypatch.setattr(whole_script, "measure_end_to_end", lambda *args, **kwargs: faster)
+    request = CaptureRequest(Path("unused"), Path("train.py"))
+    window = ScriptWindow(request, 10.0, epochs=EpochWindow(60, 180, 3, 9.0))
+    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits: window)
+    monkeypatch.setattr(ScriptWindows, "has_steps", True)
+    analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+    script = WholeScript(request, analysis, Proposals({}, None), 10.0, 1e12, lambda progress: None, lambda: 0.0)
+    finding = Finding("a-rule", "Do it", "Because.", fix=Fix((edit,), Safety.EXACT, is_auto=True))
+    monkeypatch.setattr(script._proposals, "patch", lambda findings: Patch())
+    measured = script.measure((), (finding,), "Do it")
+    assert measured is not None and measured.verdict == verdict
+    (note,) = script.notes
+    assert what in note
 
 
 @pytest.mark.parametrize(("base", "expected"), [(0, 1000.0), (1, 1000.0 - 2 * 3 * 10.0)])
