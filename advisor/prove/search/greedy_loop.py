@@ -37,7 +37,6 @@ from advisor.prove.search.loop_result import (
 from advisor.prove.search.result_lines import line_of_trial
 from advisor.prove.search.search_limits import NO_LIMITS, SearchLimits
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
-from advisor.rewrite.conflicts import is_insertion
 from advisor.rewrite.fix_plan import is_untuning
 
 
@@ -175,7 +174,10 @@ def _search(
 ) -> _Stop:
     """Try fixes, and return why the search has ended before everything was tried."""
     clock, limits = state.clock, state.limits
-    proposed = state.proposed = propose(report, ())
+    # Last, as their proof takes runs of the whole script that the other changes need; sorting keeps the order of the others.
+    first = sorted(propose(report, ()), key=_is_untuning)
+    proposed: Sequence[Finding] = first
+    state.proposed = first
     stopped = _Stop()
     while finding := _next(proposed, state):
         if clock() + state.expected_s >= deadline and (late := _in_overtime(proposed, state)) is not None:
@@ -217,8 +219,7 @@ def _search(
                 "The pipeline alone is now so much faster than the training that further changes would gain nothing.",
                 Why.FAST_ENOUGH,
             )
-            proposed = state.proposed = _between_epochs(propose, report, state)
-            continue
+            break
         if clock() + state.expected_s >= deadline and _in_overtime(proposed, state) is None:
             stopped = _Stop(
                 f"The time for trials was used up before the search for further changes. {limits.more_time}",
@@ -227,9 +228,7 @@ def _search(
             break
         on_progress(Progress("analysing", text="the changed pipeline"))
         try:
-            changed = analyse(session.profile(state.edits))
-            proposed = propose(changed, tuple(state.kept))
-            state.proposed = proposed = [*proposed, *_between_epochs(propose, report, state)]
+            proposed = state.proposed = propose(analyse(session.profile(state.edits)), tuple(state.kept))
         except AdvisorError as error:
             stopped = _Stop(f"The changed pipeline could not be analysed: {error}", Why.PROCESS_ENDED)
             break
@@ -238,31 +237,16 @@ def _search(
         gain = format_share(MIN_GAIN.value)
         sentence = f"Not tried: {titles}, as a training step could gain less than {gain} more. {limits.try_small}"
         stopped = _Stop(sentence.strip(), Why.SMALL_GAIN)
+    beside = [finding.title for finding in _untried(first, state) if _is_untuning(finding)]
+    if state.kept and beside:
+        titles = "; ".join(beside)
+        sentence = f"Not tried beside other changes: {titles}. Run `advisor fix` again when these are written."
+        stopped = _Stop(_joined(stopped.sentence, sentence), stopped.why)
     return stopped
 
 
-def _between_epochs(
-    propose: Callable[[Report, Sequence[Finding]], Sequence[Finding]], report: Report, state: _State
-) -> list[Finding]:
-    """Propose again what saves time between epochs: no analysis of the pipeline alone shows that.
-
-    Args:
-        propose: As for `prove_fixes`.
-        report: The initial analysis.
-        state: The fixes kept so far; a `prefetch` that one of them adds at the end is not added twice.
-    """
-    has_prefetch = any(is_insertion(edit, "prefetch") for edit in state.edits)
-    findings = []
-    for finding in report.findings:
-        if finding.fix is None or not is_untuning(finding.fix) or finding.fix.changes in state.tried:
-            continue
-        edits = tuple(edit for edit in finding.fix.edits if not (has_prefetch and is_insertion(edit, "prefetch")))
-        findings.append(replace(finding, fix=replace(finding.fix, edits=edits)))
-    return [
-        finding
-        for finding in propose(replace(report, findings=tuple(findings), hints=(), outlook=None), tuple(state.kept))
-        if finding.fix is not None and is_untuning(finding.fix)
-    ]
+def _is_untuning(finding: Finding) -> bool:
+    return finding.fix is not None and is_untuning(finding.fix)
 
 
 def _next(proposed: Sequence[Finding], state: _State) -> Finding | None:
