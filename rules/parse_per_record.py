@@ -30,9 +30,11 @@ from advisor.rule import (
     linear_chain,
     mixed_function,
     moves_after_batch,
+    parallel_calls,
     place,
     predict_speedup,
     record_parser,
+    vectorized_bytes,
     vectorizing_fix,
     wait_share_of,
     with_parallel_end,
@@ -112,6 +114,8 @@ class ParsePerRecord(Rule):
             )
             if likely is None or most is None:
                 continue
+            fix = with_parallel_end(analysis, pipeline, call, batched, fix_of(analysis, call, batched))
+            parallel = parallel_calls(analysis, pipeline, call, fix)
             yield self.finding(
                 f"Batch before {label(call)} and parse with {PARSERS[parser]}",
                 f"{label(call)} at {place(call)} parses one record per call, {format_ns(iterator.busy_ns / calls)} "
@@ -120,7 +124,8 @@ class ParsePerRecord(Rule):
                 call=call,
                 iterator=iterator,
                 prediction=replace(most, value=max(likely.value, (1 + most.value) / 2), low=1.0),
-                fix=with_parallel_end(analysis, pipeline, call, batched, fix_of(analysis, call, batched)),
+                memory_bytes=vectorized_bytes(analysis, pipeline, iterator, call, batched, size, parallel),
+                fix=fix,
                 evidence=(
                     Evidence("blame_share", wait_share_of(pipeline, call), "share"),
                     Evidence("time_per_record", iterator.busy_ns / calls, "ns"),
