@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from advisor.model.calls import Call
-from advisor.model.edits import AUTOTUNE_OPTION, BuildOnce, SetOption, SplitFunction, Vectorize
+from advisor.model.edits import AUTOTUNE_OPTION, BuildOnce, Edit, SetOption, SplitFunction, Vectorize
 from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.untried import Why
 from advisor.rewrite.conflicts import clash_of
@@ -116,9 +116,12 @@ def is_building_once(fix: Fix) -> bool:
 
 def is_untuning(fix: Fix) -> bool:
     """Whether the fix turns AUTOTUNE off, so that iterators are destroyed at once; that saves time between epochs only."""
-    return any(
-        isinstance(edit, SetOption) and edit.option == AUTOTUNE_OPTION and edit.value is False for edit in fix.edits
-    )
+    return any(map(turns_autotune_off, fix.edits))
+
+
+def turns_autotune_off(edit: Edit) -> bool:
+    """Whether the edit sets the option that turns AUTOTUNE off."""
+    return isinstance(edit, SetOption) and edit.option == AUTOTUNE_OPTION and edit.value is False
 
 
 def _against(

@@ -17,7 +17,7 @@ from advisor.host.calibration.proof import (
     UNKNOWN_STEP_S,
     WINDOW_STEPS,
 )
-from advisor.model.edits import AUTOTUNE_OPTION, BuildOnce, Edit, SetOption
+from advisor.model.edits import BuildOnce, Edit
 from advisor.model.pipeline import Analysis
 from advisor.model.sequential_test import MIN_PAIRS
 from advisor.model.units import NS_PER_S
@@ -25,6 +25,7 @@ from advisor.prove.measure.epoch_window import EpochWindow, epoch_window
 from advisor.prove.measure.run_steps import main_series
 from advisor.prove.measure.steady_state import steps_until_steady
 from advisor.prove.measure.whole_epochs import epoch_of, in_whole_epochs, window_seconds
+from advisor.rewrite.fix_plan import turns_autotune_off
 
 _LONGEST_WINDOW_S = 3600.0
 """A window of whole epochs ends after its steps; the deadline of the runs limits its time."""
@@ -88,7 +89,8 @@ class ScriptWindows:
         warmup = self._request.warmup if steady is None else max(steady, self._request.warmup or 0)
         filling = warmup if warmup and warmup * self._step_s > SCRIPT_SETTLE_S.value else 0
         request = replace(self._request, warmup=warmup)
-        if not any(map(_saves_between_epochs, edits)):
+        # Some changes save time between epochs, which is part of no step.
+        if not any(isinstance(edit, BuildOnce) or turns_autotune_off(edit) for edit in edits):
             return ScriptWindow(request, self._run_s(warmup or 0), filling)
         window = epoch_window(self._analysis, warmup or 0)
         request = replace(
@@ -102,10 +104,3 @@ class ScriptWindows:
             window_seconds(self._request, self._epoch) or (self._request.steps or WINDOW_STEPS.value) * self._step_s
         )
         return self._startup_s + settle_s + window_s + SHUTDOWN_S.value
-
-
-def _saves_between_epochs(edit: Edit) -> bool:
-    """Whether the edit saves time between epochs, which is part of no step."""
-    if isinstance(edit, BuildOnce):
-        return True
-    return isinstance(edit, SetOption) and edit.option == AUTOTUNE_OPTION and edit.value is False
