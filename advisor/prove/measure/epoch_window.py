@@ -75,10 +75,11 @@ def _steps_per_epoch(analysis: Analysis, pipeline: Pipeline) -> int:
 
 
 def _epochs_of_script(analysis: Analysis, pipeline: Pipeline) -> int | None:
-    """How often the innermost loop around the consumer runs, or the epochs of Keras' `fit`; None if unknown."""
+    """How often the innermost loop around the consumer runs, or the epochs of a `fit` in no loop; None if unknown."""
     consumer = pipeline.consumer
-    if consumer is not None and consumer.kind == "keras.fit":
-        given = analysis.keras.get("epochs")
-        return given if isinstance(given, int) and given > 0 else None
-    loops = consumer.loops if consumer is not None else None
-    return loops[0].count if loops else None
+    if consumer is None or consumer.loops is None:
+        return None
+    if consumer.loops:  # around a `fit`, it may run for more epochs than each call does
+        return consumer.loops[0].count
+    given = analysis.keras.get("epochs") if consumer.kind == "keras.fit" else None
+    return given if isinstance(given, int) and given > 0 else None

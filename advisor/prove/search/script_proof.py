@@ -49,6 +49,13 @@ def prove_on_script(
         for number, attempt in enumerate(loop.attempts):
             if not needs_script(attempt, script.method_of):
                 continue
+            fix = attempt.finding.fix
+            if loop.kept and fix is not None and is_untuning(fix):
+                # Its proof would take the runs that the kept changes need.
+                script.notes.append(
+                    f"Not measured beside other changes: {attempt.finding.title}. Run `advisor fix` again when these are written."
+                )
+                continue
             alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
             if alone is not None and alone.is_script_failing:
                 return replace(loop, why=Why.SCRIPT_UNSTABLE), alone

@@ -10,7 +10,7 @@ import pytest
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
 from advisor.model.calls import Site
-from advisor.model.edits import InsertAfter, SetBatchSize, SetCompileArgument, SetPolicy, StepEdit
+from advisor.model.edits import InsertAfter, SetBatchSize, SetCompileArgument, SetOption, SetPolicy, StepEdit
 from advisor.model.finding import Finding, Fix, Safety
 from advisor.model.outcome import Interval, Report
 from advisor.model.settings import Settings
@@ -18,13 +18,13 @@ from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.losses import loss_deviation
 from advisor.prove.measure.run_steps import RunSteps, as_much_as, steps_of
 from advisor.prove.outcomes import ProofFacts, report_of
-from advisor.prove.search.loop_result import LoopResult
+from advisor.prove.search.loop_result import Attempt, LoopResult
 from advisor.prove.search.proved_text import with_proved_text
 from advisor.prove.search.script_proof import needs_script, prove_on_script
 from advisor.prove.search.step_trials import attempt_of, to_be_tried
 from advisor.prove.texts.change_speed import speed_of_scripts
 from advisor.prove.texts.text_check import TextVerdict
-from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME
+from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, Trial
 from advisor.rewrite.patch import Patch
 from advisor.testing import batch, map_, pipeline, source
 from tests.prove.run_recordings import MS, recording
@@ -201,6 +201,17 @@ def test_only_the_whole_script_tries_them():
     loop, whole = prove_on_script(LoopResult(to_be_tried([hint()])), script)
     assert script.measured == [((), (hint(),), "Run several steps")]
     assert loop.kept == (hint(),) and whole is script.result
+
+
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_what_saves_time_between_epochs_leaves_the_runs_to_kept_changes(is_beside):
+    edit = SetOption("c1", "autotune.enabled", value=False)
+    untuned = Finding("epoch-pauses", "End epochs", "Because.", fix=Fix((edit,), Safety.EXACT, is_auto=True))
+    same = Attempt(untuned, Trial(SAME, safety_seen=Safety.EXACT), is_kept=False)
+    script = Script(runs())
+    loop, _ = prove_on_script(LoopResult((same,), (hint(),) if is_beside else ()), script)
+    assert (untuned in loop.kept) is not is_beside
+    assert any("Not measured beside other changes: End epochs" in note for note in script.notes) is is_beside
 
 
 @pytest.mark.parametrize(("rows", "is_known"), [(256, True), (512, False)])
