@@ -11,17 +11,19 @@ of earlier tensors is free. A pipeline on two cores grew by 0.6 to 1.1 GB per se
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 
 from advisor.host.calibration.window import PROFILE_ROOM_BYTES, PROFILE_ROOM_SHARE, TRIM_FROM_BYTES
 from advisor.host.machine import memory_bytes
 
-_STATM = "/proc/self/statm"
+_PROCESS = Path("/proc/self")
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 """`ru_maxrss` counts bytes on macOS and KiB elsewhere."""
 
@@ -29,14 +31,33 @@ _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 def rss_bytes() -> int | None:
     """Return the resident memory of this process; None where /proc does not show it."""
     try:
-        with open(_STATM, "rb") as file:
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        return int((_PROCESS / "statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
         return None
 
 
+def status_bytes(name: str, process: Path = _PROCESS) -> int | None:
+    """Return a size from the `status` file of a process in bytes; None where there is none.
+
+    Args:
+        name: Such as `VmHWM`, the largest resident memory so far.
+        process: Folder of the process in /proc.
+    """
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        for line in (process / "status").read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) * 1024
+    return None
+
+
 def peak_rss_bytes() -> int:
-    """Return the largest resident memory that this process has had."""
+    """Return the largest resident memory that this process has had.
+
+    Without /proc, it is at least the memory that the process had from which this one was started: `ru_maxrss` outlives `exec`.
+    """
+    known = status_bytes("VmHWM")
+    if known is not None:
+        return known
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _MAXRSS_UNIT
 
 

@@ -12,13 +12,12 @@ bytes of the tensors that exist (docs/measuring.md).
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import threading
 from pathlib import Path
 from types import TracebackType
 
-from advisor.capture.window.process_memory import trim
+from advisor.capture.window.process_memory import status_bytes, trim
 from advisor.host.calibration.proof import MEMORY_SAMPLE_S
 
 _PROCESS = Path("/proc/self")
@@ -44,7 +43,7 @@ class PeakMemory:
     def __enter__(self) -> PeakMemory:
         trim()  # so that free memory is not counted
         self._tensor_bytes = _tensor_bytes("current", is_reset=True)
-        start = self._status("VmRSS")
+        start = status_bytes("VmRSS", self._process)
         self.start_bytes = start or 0
         if start is not None and not self._reset():
             self.peak_bytes = start
@@ -56,7 +55,7 @@ class PeakMemory:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._sampler is None:
-            self.peak_bytes = self._status("VmHWM")
+            self.peak_bytes = status_bytes("VmHWM", self._process)
         else:
             self._is_over.set()
             self._sampler.join()
@@ -69,7 +68,7 @@ class PeakMemory:
 
     def _reset(self) -> bool:
         """Reset the kernel's counter. Return False if that is not possible."""
-        if self._status("VmHWM") is None:
+        if status_bytes("VmHWM", self._process) is None:
             return False
         try:
             (self._process / "clear_refs").write_text("5")  # 5: the peak (proc_pid_clear_refs(5))
@@ -81,15 +80,7 @@ class PeakMemory:
         is_over = False
         while not is_over:
             is_over = self._is_over.wait(MEMORY_SAMPLE_S.value)  # samples once more at the end
-            self.peak_bytes = max(self.peak_bytes or 0, self._status("VmRSS") or 0)
-
-    def _status(self, name: str) -> int | None:
-        """Return a field of the process' `status` file in bytes."""
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            for line in (self._process / "status").read_text().splitlines():
-                if line.startswith(f"{name}:"):
-                    return int(line.split()[1]) * 1024
-        return None
+            self.peak_bytes = max(self.peak_bytes or 0, status_bytes("VmRSS", self._process) or 0)
 
 
 def _tensor_bytes(which: str, is_reset: bool = False) -> int | None:

@@ -106,6 +106,14 @@ def test_the_figures_of_this_process():
     assert peak_rss_bytes() >= len(block)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not tell them apart")
+def test_the_memory_of_the_process_that_started_this_one_does_not_count():
+    code = "from advisor.capture.window.process_memory import peak_rss_bytes; print(peak_rss_bytes())"
+    block = bytearray(b"1") * (400 << 20)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < len(block) // 2
+
+
 @pytest.mark.tensorflow
 def test_a_real_session_leaves_no_memory_behind(tmp_path):
     """With glibc 2.36 and nothing given back, the process is 1.5 GB larger afterwards."""
