@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from advisor.model.edits import DATA, Number
 from advisor.model.op_effects import is_dataset_op
 from advisor.model.units import format_ns, format_share
 from advisor.rule import (
@@ -24,6 +25,7 @@ from advisor.rule import (
     Rule,
     Safety,
     SetFunction,
+    WrapData,
     is_editable,
     iterators_inside,
     iterators_of_call,
@@ -42,6 +44,12 @@ MAX_BLOCK_WINDOWS = 512
 512 per call, a training was 1.035x (1.026 to 1.048) as fast as with 128; with 1,024, 1.025x (1.013 to 1.045)."""
 MAX_BLOCK_BYTES = 1 << 22
 """Bytes of the windows that one call makes, at most: 4 MiB."""
+MAX_TENSOR_BYTES = 1 << 28
+"""Bytes of a tensor with all windows, at most: 256 MiB."""
+INDEX_BYTES = 4
+"""Bytes of the index that `tf.signal.frame` computes for each row of a window, while it makes the windows."""
+KEEPING_ELEMENTS = frozenset({"cache", "prefetch", "repeat", "shard", "shuffle", "skip", "take", "with_options"})
+"""Methods whose results are elements of their input as they are."""
 MIN_BLOCK_WINDOWS = 8
 """With fewer windows per call, they are made one by one: they are large, so that copying them is what costs."""
 
@@ -56,9 +64,13 @@ class WindowDatasets(Rule):
 
     ## What the fix does
     Windows that do not overlap are what `batch` makes, so `.batch(size)` replaces both calls. Windows that overlap are
-    cut out of a tensor: where the rows come directly from `from_tensor_slices` or `range`, they are put together once per
-    epoch (`.batch(tf.int64.max)`), and `flat_map` cuts them out, 512 windows per call where all of them are complete and
-    that takes less than 4 MiB. The elements and their order stay the same, bit for bit.
+    cut out of a tensor. Where `from_tensor_slices` is passed the rows, all windows are complete and fit in 256 MiB, it is
+    passed all windows instead: `tf.signal.frame(rows, size, shift)`, once, when the script makes the dataset. Their length
+    is then known, which `batch` leaves open; so a `map` behind them must make elements of a known shape.
+
+    Otherwise, where the rows come directly from `from_tensor_slices` or `range`, they are put together once per epoch
+    (`.batch(tf.int64.max)`), and `flat_map` cuts them out, 512 windows per call where all of them are complete and that
+    takes less than 4 MiB. The elements and their order stay the same, bit for bit.
 
     Anything else is advice with code to start from: windows of several components, with a stride, or of rows that come
     from files or from a map. Where all rows fit in memory, load them into one tensor and slice it; if a `batch`
@@ -76,6 +88,8 @@ class WindowDatasets(Rule):
     left_share: float = 0.3
     """Assumed cost of slices relative to windows, 0.28 in the example (windows of 48 rows). It falls with the size of the
     windows; `batch` costs much less."""
+    tensor_share: float = 0.03
+    """Assumed cost of windows that are slices of one tensor: 0.004 to 0.031 with 8 to 400 rows (measured 2026-11-30)."""
     block_share: float = 0.08
     """Assumed cost of windows that are gathered 128 at a time: 0.03 to 0.07 with 8 to 100 rows (measured 2026-11-28)."""
 
@@ -119,8 +133,9 @@ class WindowDatasets(Rule):
         edits, what = self._edits(analysis, before, windows, call)
         texts = [edit.text for edit in edits if isinstance(edit, SetFunction)]
         is_sliced, is_in_blocks = bool(texts), any(".unbatch()" in text for text in texts)
-        parts = (0.0, self.block_share if is_in_blocks else self.left_share)
-        none, left = (dict.fromkeys(costs, part) for part in parts)
+        is_tensor = any(isinstance(edit, WrapData) for edit in edits)
+        likely_part = self.tensor_share if is_tensor else self.block_share if is_in_blocks else self.left_share
+        none, left = (dict.fromkeys(costs, part) for part in (0.0, likely_part))
         limit, likely = predict_speedup(analysis, pipeline, none, none), predict_speedup(analysis, pipeline, left, left)
         if limit is None or likely is None:
             return
@@ -136,7 +151,13 @@ class WindowDatasets(Rule):
             iterator=copies[0],
             # What slices cost is unknown: it depends on the size of the windows.
             prediction=replace(limit, value=likely.value, low=1.0, effects=likely.effects, best_effects=limit.effects),
-            memory_bytes=copied if is_sliced or not edits else 0,
+            memory_bytes=(
+                bytes_of_windows(before, size, shift)
+                if is_tensor and isinstance(shift, int)
+                else copied
+                if is_sliced or not edits
+                else 0
+            ),
             fix=Fix(edits, Safety.EXACT, is_auto=True) if edits else None,
             code="" if edits else code_to_start_from(windows, size, shift),
             evidence=(
@@ -162,14 +183,22 @@ class WindowDatasets(Rule):
         if not all(map(is_editable, (before, windows, call))):
             return advice
         if shift == size:
-            batch_ = batch_edit_of(before, size, drops, inner_drops)
+            batch_ = batch_edit_of(before, windows, size, drops, inner_drops)
             if batch_ is None:
                 return advice
             return (batch_, Remove(windows.id), Remove(call.id)), f"Replace window and {call.method} with batch({size})"
         if before.method not in SOURCES or not is_one_tensor(before.element_spec):
             return advice
+        in_all = bytes_of_windows(before, size, shift)
+        is_small = in_all is not None and 0 < in_all <= MAX_TENSOR_BYTES
+        is_complete = drops or inner_drops
+        if before.method == "from_tensor_slices" and is_small and is_complete and can_have_known_length(analysis, call):
+            axis = "" if before.element_spec.startswith("TensorSpec(shape=()") else ", axis=0"
+            numbers = (Number("size", size), Number("shift", shift))
+            wrapped = WrapData(before.id, windows.id, f"tf.signal.frame({DATA}, size, shift{axis})", numbers)
+            return (wrapped, Remove(windows.id), Remove(call.id)), "Slice one tensor with all windows"
         edits = (
-            InsertAfter(before.id, "batch", (("", Code("tf.int64.max")),)),
+            InsertAfter(before.id, "batch", (("", Code("tf.int64.max")),), reader_id=windows.id),
             Remove(windows.id),
             SetFunction(call.id, slices_text(size, shift, drops, inner_drops, windows_per_block(before, size))),
         )
@@ -194,26 +223,63 @@ def is_batch_of(call: Call, inner: tuple[Call, ...], size: int) -> bool:
     )
 
 
+def bytes_of_windows(before: Call, size: int, shift: int) -> int | None:
+    """Size of a tensor with all complete windows, or of their indices if that is larger, in bytes; None if unknown.
+
+    Args:
+        before: The call that makes the rows.
+        size: Rows of a window.
+        shift: Rows from the start of one window to the next.
+    """
+    if not before.element_bytes or before.cardinality is None or before.cardinality < 0:
+        return None
+    return max(0, (before.cardinality - size) // shift + 1) * size * max(before.element_bytes, INDEX_BYTES)
+
+
+def can_have_known_length(analysis: Analysis, call: Call) -> bool:
+    """Whether elements may get a known length because that changes no element spec at the end of the pipeline.
+
+    Args:
+        analysis: The run.
+        call: The call that makes the elements, or one that passes them on.
+    """
+    if has_known_shape(call):
+        return True
+    readers = [other for other in analysis.calls if call.id in other.inputs]
+    return bool(readers) and all(
+        (reader.method == "map" and has_known_shape(reader))
+        or (reader.method in KEEPING_ELEMENTS and can_have_known_length(analysis, reader))
+        for reader in readers
+    )
+
+
+def has_known_shape(call: Call) -> bool:
+    """Whether the shapes of the elements that a call makes are known in full."""
+    is_whole = bool(call.element_spec) and not call.element_spec.endswith("…")  # a long one is cut off
+    return is_whole and "None" not in call.element_spec.replace("name=None", "")
+
+
 def is_one_tensor(spec: str) -> bool:
     """Whether elements are single tensors of one known shape."""
     return spec.startswith("TensorSpec(shape=(") and "None" not in spec.replace("name=None", "")
 
 
-def batch_edit_of(before: Call, size: int, windows_drop: bool, inner_drops: bool) -> InsertAfter | None:
+def batch_edit_of(before: Call, windows: Call, size: int, windows_drop: bool, inner_drops: bool) -> InsertAfter | None:
     """The `batch` that makes the same elements as windows that do not overlap, with the same spec; None if none does.
 
     Args:
         before: The call before the `window`.
+        windows: The `window`.
         size: Elements of a window.
         windows_drop: Whether `window` drops an incomplete window.
         inner_drops: Whether the `batch` inside the `flat_map` drops an incomplete batch.
     """
     if inner_drops:
-        return InsertAfter(before.id, "batch", (("", size), ("drop_remainder", Code("True"))))
+        return InsertAfter(before.id, "batch", (("", size), ("drop_remainder", Code("True"))), reader_id=windows.id)
     count = before.cardinality
     if windows_drop and (count is None or count <= 0 or count % size):
         return None  # without the last window, `batch` would give the others a known length
-    return InsertAfter(before.id, "batch", (("", size),))
+    return InsertAfter(before.id, "batch", (("", size),), reader_id=windows.id)
 
 
 def windows_per_block(before: Call, size: int) -> int:
@@ -304,6 +370,18 @@ EXAMPLES = (
         fixed="def cut_windows(rows):\n    count = tf.shape(rows, tf.int64)[0]\n    offsets = tf.range(tf.minimum(count, 20))\n"
         "    starts = tf.data.Dataset.range(count - 19).batch(512)\n    blocks = starts.map(lambda first: tf.gather(rows, "
         "first[:, tf.newaxis] + offsets))\n    return blocks.unbatch()\n\n\nds = ds.flat_map(cut_windows)\n",
+    ),
+    fires(
+        pipeline(
+            source("TensorSlice", spec=_ROW, bytes=32, elements=1_000),
+            window(20, shift=1, ms=0.05, drop_remainder=True),
+            _PUT_TOGETHER,
+            map_("scale", ms=0.001, spec="TensorSpec(shape=(20, 8), dtype=tf.float32, name=None)"),
+            batch(64),
+            consumer_ms=1,
+            cores=2,
+        ),
+        fixed="from_tensor_slices(tf.signal.frame(arrays, 20, 1, axis=0))",
     ),
     fires(
         pipeline(

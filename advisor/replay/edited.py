@@ -24,6 +24,8 @@ from advisor.model.edits import (
     Vectorize,
     VectorizeParts,
     VectorizeRagged,
+    WrapData,
+    added_id,
 )
 from advisor.model.errors import AdvisorError
 
@@ -76,6 +78,8 @@ class EditedCalls:
     """Id of a call -> the edit because of which its function is called once per batch."""
     functions: dict[str, str] = field(default_factory=dict)
     """Id of a call -> the text of the function that takes the place of its own."""
+    data: dict[str, WrapData] = field(default_factory=dict)
+    """Id of a source -> the edit that puts an expression around its data."""
     split: dict[str, SplitMap | SplitFlatMap] = field(default_factory=dict)
     """Id of a call -> the edit that splits its function. Of a `map`, the second half is a link; of a `flat_map`, the first half
     is a call before it, see `first_id`."""
@@ -93,6 +97,7 @@ class EditedCalls:
             self.absent,
             self.vectorized,
             self.functions,
+            self.data,
             self.split,
             self.links_after,
         )
@@ -106,7 +111,7 @@ def inserted_id(edits: tuple[Edit, ...], number: int) -> str:
         edits: All edits, in order.
         number: Index of the `InsertAfter`, from 0.
     """
-    return f"{edits[number].call_id}_added{number}"
+    return added_id(edits[number].call_id, number)
 
 
 def rest_id(call_id: str) -> str:
@@ -155,6 +160,11 @@ def _apply(laid: EditedCalls, edits: tuple[Edit, ...], number: int, edit: Edit, 
             if edit.call_id in (*laid.split, *laid.vectorized, *laid.functions):
                 raise CannotReplay(edit.call_id, "an earlier edit has changed its function")
             laid.functions[edit.call_id] = edit.text
+            laid.numbers.setdefault(edit.call_id, []).append(number)
+        case WrapData():
+            if edit.call_id in laid.data:
+                raise CannotReplay(edit.call_id, "an earlier edit has changed its data")
+            laid.data[edit.call_id] = edit
             laid.numbers.setdefault(edit.call_id, []).append(number)
         case SplitMap() | SplitFlatMap():
             if edit.call_id in (*laid.split, *laid.vectorized, *laid.functions):

@@ -62,7 +62,9 @@ def edited_calls(recorder: Recorder, work: Replay) -> tuple[Call, ...]:
     return tuple(
         call
         for call in calls.values()
-        if (call.id not in work.laid.absent or call.id in moved) and call.nested_in not in work.laid.functions
+        if (call.id not in work.laid.absent or call.id in moved)
+        and call.id not in work.skipped
+        and call.nested_in not in work.laid.functions
     )
 
 

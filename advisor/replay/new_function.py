@@ -1,6 +1,6 @@
-"""Replays a call with another function, given as text.
+"""Replays a call with another function or other data, given as text.
 
-In: the recorded call, the text of the function and the arguments of the replayed call.  Out: the dataset.
+In: the recorded call, the text of the function or expression, and the arguments of the replayed call.  Out: the dataset.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 from advisor.capture.instrument.replay_log import LoggedCall
-from advisor.model.edits import defined_name
+from advisor.model.edits import DATA, WrapData, defined_name
 from advisor.replay.attempt import attempted
 from advisor.replay.call_arguments import with_function
+from advisor.replay.dataset_objects import mark
 
 
 def with_new_function(name: str, text: str, logged: LoggedCall, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:  # noqa: ANN401
@@ -27,6 +28,29 @@ def with_new_function(name: str, text: str, logged: LoggedCall, args: tuple[Any,
     """
     args, kwargs = with_function(name, logged.original, args, kwargs, lambda function: _compiled(text))
     return attempted(name, logged.original, args, kwargs)
+
+
+def with_wrapped_data(name: str, edit: WrapData, logged: LoggedCall) -> Any:  # noqa: ANN401
+    """Return a source of data that is computed from the elements of a recorded one.
+
+    Args:
+        name: Name of the call for error messages.
+        edit: The edit with the expression.
+        logged: A recorded `from_tensor_slices` of one tensor.
+    """
+    import tensorflow as tf
+
+    function = _compiled(f"lambda {', '.join([DATA, *(number.parameter for number in edit.numbers)])}: {edit.text}")
+
+    def made() -> Any:  # noqa: ANN401
+        rows = logged.dataset.batch(tf.int64.max).get_single_element()
+        return tf.data.Dataset.from_tensor_slices(
+            function(rows, *(number.value for number in edit.numbers)), name=logged.id
+        )
+
+    dataset = attempted(name, made, (), {})
+    mark(dataset, logged.id)
+    return dataset
 
 
 def _compiled(text: str) -> Callable[..., Any]:

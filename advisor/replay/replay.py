@@ -35,6 +35,7 @@ from advisor.model.edits import (
     SetOption,
     SplitFlatMap,
     SplitMap,
+    adds_cache,
 )
 from advisor.replay.attempt import attempted
 from advisor.replay.call_arguments import Arguments, value_of, with_changes, with_own_files
@@ -43,7 +44,7 @@ from advisor.replay.dataset_options import changed_options
 from advisor.replay.edited import CannotReplay, CannotSplit, Link, first_id, lay_out
 from advisor.replay.halves import check_halves
 from advisor.replay.inner_calls import InnerCalls
-from advisor.replay.new_function import with_new_function
+from advisor.replay.new_function import with_new_function, with_wrapped_data
 from advisor.replay.seeding import eager_seeds
 from advisor.replay.seedings import AS_RECORDED, OTHER, TWIN
 from advisor.replay.split_calls import call_with_second_half, map_with_first_half, parallel_map_with_first_half
@@ -76,6 +77,7 @@ class Replay:
         seeding: str = AS_RECORDED,
         files: Path | None = None,
         names: Mapping[str, str] | None = None,
+        skipped: frozenset[str] | None = None,
     ) -> None:
         """Prepares a replay without making any calls.
 
@@ -86,6 +88,7 @@ class Replay:
             files: Folder for file caches and snapshots; None: pipelines that write them cannot be replayed.
             names: Names of calls from which their seeds are derived instead of their ids: ids differ between two texts of a
                 script.
+            skipped: Ids of the script's caches to leave out, and with them each cache in memory that an edit adds; None: none.
 
         Raises:
             CannotReplay: The calls were not kept, or the edits contradict each other.
@@ -99,7 +102,9 @@ class Replay:
         self._edits, self._seeding, self._names = edits, seeding, names or {}
         options = frozenset(c.id for c in self._log.calls.values() if c.method == "with_options")
         self.laid = lay_out(edits, options)
-        self._upstream = Upstream(recorder, self._log, self.laid.targets)
+        self._skips_new_caches, self.skipped = skipped is not None, skipped or frozenset[str]()
+        """`skipped`: ids of the script's caches that are left out."""
+        self._upstream = Upstream(recorder, self._log, self.laid.targets | self.skipped)
         self._done: dict[str, Any] = {}
         self._building: set[str] = set()
         self._seen: set[int] = set()
@@ -167,15 +172,17 @@ class Replay:
         return dataset
 
     def _own(self, logged: LoggedCall) -> Any:  # noqa: ANN401
-        if logged.id in self.laid.absent:
+        if logged.id in self.laid.absent or logged.id in self.skipped:
             return self._input(logged)
         if logged.method in DATA_SOURCES or (
             not self._upstream.is_touched(logged.id) and self._upstream.is_free(logged.id)
         ):
             if logged.id in self.laid.arguments:
                 raise CannotReplay(self.name(logged.id), "the data passed to it was not kept")
-            self.built.append(Built(logged.id, logged.method, None, logged.dataset, is_new=False))
-            return logged.dataset
+            wrapping = self.laid.data.get(logged.id)
+            dataset = logged.dataset if wrapping is None else with_wrapped_data(self.name(logged.id), wrapping, logged)
+            self.built.append(Built(logged.id, logged.method, None, dataset, is_new=wrapping is not None))
+            return dataset
         input_dataset = None
         if logged.args and not logged.is_constructor and is_dataset(logged.args[0]):
             input_dataset = self._swap(logged.args[0])
@@ -289,7 +296,10 @@ class Replay:
     def link(self, link: Link, dataset: Any) -> Any:  # noqa: ANN401
         """Return the dataset with a link applied to it."""
         edit = link.edit
-        if isinstance(edit, MoveAfter):
+        if link.id in self.skipped or (self._skips_new_caches and adds_cache(edit)):
+            result = dataset
+            self.note(link.id)
+        elif isinstance(edit, MoveAfter):
             logged = self._log.calls.get(link.id)
             if logged is None or logged.is_constructor or not logged.args or not is_dataset(logged.args[0]):
                 raise CannotReplay(self.name(link.id), "it is not a transformation, so it cannot be moved")

@@ -20,9 +20,9 @@ from advisor.rewrite.conflicts import clash_of, is_insertion
 def combine(fixes: Sequence[Fix], calls: Mapping[str, Call] | None = None) -> tuple[Edit, ...]:
     """Combine the edits of several fixes in an order in which they can be applied together.
 
-    Of the links after one call, `cache` ends up closest to it, then links that work on elements, `prefetch`, and options. A
-    `prefetch` after a call that another fix moves follows it, and so does a `cache` after a call that an earlier fix has
-    moved: it was proposed for the place where that call then is.
+    Of the links after one call, those that fill a `cache` end up closest to it, then the `cache`, links that work on elements,
+    `prefetch`, and options. A `prefetch` after a call that another fix moves follows it, and so does a `cache` after a call that
+    an earlier fix has moved: it was proposed for the place where that call then is.
 
     Args:
         fixes: Fixes that do not conflict, in the order in which they were kept.
@@ -76,7 +76,12 @@ def comparison_key(edits: tuple[Edit, ...]) -> frozenset[Edit] | tuple[Edit, ...
 
 
 def _distance(fix: Fix) -> int:
-    """Return the rank of a fix's links after the same call: 0 for a cache, 2 for a prefetch, 3 for options, 1 for others."""
+    """Return the rank of a fix's links after the same call: 0 for a cache, 2 for a prefetch, 3 for options, 1 for others.
+
+    What fills a cache comes before it.
+    """
+    if fix.fills_cache:
+        return -1
     methods = [edit.method for edit in fix.edits if isinstance(edit, InsertAfter)]
     if "cache" in methods:
         return 0

@@ -19,7 +19,7 @@ from advisor.rewrite.cannot_rewrite import CannotRewriteError
 from advisor.rewrite.splices import Splice, lines_of
 from advisor.rewrite.syntax import LocatedCall, Source
 
-_TENSORFLOW = re.compile(r"\btf(?:\.\w+)+")
+TENSORFLOW_NAMES = re.compile(r"\btf(?:\.\w+)+")
 _INDENT = "    "
 """By what `SetFunction.text` is indented."""
 
@@ -47,7 +47,7 @@ def set_function(
         raise CannotRewriteError(f"The function of {call.method} is not an argument in this line.")
     if "#" in source.text[argument.start : argument.end]:
         raise CannotRewriteError(f"The function of {call.method} contains a comment.")
-    text = _TENSORFLOW.sub(lambda match: name_of(match.group(), call.node), text)
+    text = TENSORFLOW_NAMES.sub(lambda match: name_of(match.group(), call.node), text)
     name = defined_name(text)
     if not name:
         return [Splice(argument.start, argument.end, text)]

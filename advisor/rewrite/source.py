@@ -34,9 +34,11 @@ from advisor.model.edits import (
     Vectorize,
     VectorizeParts,
     VectorizeRagged,
+    WrapData,
 )
 from advisor.model.finding import Fix
 from advisor.model.shared_text import Span, span_of
+from advisor.rewrite.aliases import without_aliases
 from advisor.rewrite.arguments import set_argument
 from advisor.rewrite.batch_function import vectorize
 from advisor.rewrite.batch_parts import batch_definition, vectorize_parts
@@ -56,6 +58,7 @@ from advisor.rewrite.ragged_function import pad_ragged
 from advisor.rewrite.splices import Cut, Splice, apply_changes
 from advisor.rewrite.step_edits import splices_of
 from advisor.rewrite.syntax import LocatedCall, Source
+from advisor.rewrite.wrapped_data import check_only_reader, wrap_data
 
 Defining = VectorizeParts | SplitMap | SplitFlatMap
 """Edits that write functions into the file that defines the function of the call, which may be another one."""
@@ -101,7 +104,7 @@ def rewritten(
         source = _parsed(text)
         after = _Rewriting(source, _without_duplicates(edits, calls), calls, others).text(step_edits, definitions)
         ast.parse(after)
-        after = break_long_lines(text, after)
+        after = break_long_lines(text, without_aliases(text, after))
     except (SyntaxError, ValueError):
         raise CannotRewriteError("The text would not be valid Python after the change.") from None
     except RecursionError:
@@ -200,6 +203,8 @@ class _Rewriting:
                 splices = set_function(source, call, edit.text, self._write_name, self._companions)
                 self._companions += splices[1:]
                 yield from splices
+            case WrapData():
+                yield wrap_data(source, call, edit, self._located, self._write_name)
             case SplitMap():
                 yield from self._halves(edit, call)
                 changed = {
@@ -212,6 +217,8 @@ class _Rewriting:
                 yield from self._halves(edit, call)
                 yield first_link(source, call, edit, self._write(Code("tf.data.AUTOTUNE"), call))
             case InsertAfter():
+                if edit.reader_id:
+                    check_only_reader(source, call, self._located(edit.reader_id))
                 arguments = [(name, self._write(value, call)) for name, value in edit.arguments]
                 written = ", ".join(f"{name}={value}" if name else value for name, value in arguments)
                 yield self._link(edit.call_id, call, f".{edit.method}({written})")

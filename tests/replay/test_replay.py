@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from advisor.model.edits import Code, InsertAfter, MoveAfter, Remove, SetArgumen
 from advisor.model.finding import Fix, Safety
 from advisor.replay.edited import inserted_id
 from advisor.replay.edited_calls import edited_calls
-from advisor.replay.replay import OTHER, TWIN, CannotReplay
+from advisor.replay.replay import OTHER, TWIN, CannotReplay, Replay
 from advisor.rewrite.combined_edits import combine
 from tests.recorded import Recorded
 from tests.replay.dataset_kinds import interleave
@@ -74,6 +75,44 @@ def test_a_cache_behind_a_call_that_an_earlier_fix_moved_is_filled_with_its_resu
     edited, work = recorded.replaying(dataset, *combine((moving, cached)))
     assert elements(edited) == [[0, 2], [4, 6], [8, 10]]
     assert [call.method for call in work.built] == ["range", "batch", "map", "cache"]
+
+
+def test_what_fills_a_cache_comes_before_it(recorded: Recorded) -> None:
+    """Also if it is moved to the call that the cache follows; otherwise it would run in every pass."""
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(6).map(lambda x: x + 1).map(lambda x: x * 2).batch(2)
+    first, second, batch = recorded.call("map", 0), recorded.call("map", 1), recorded.call("batch")
+    cached = Fix((InsertAfter(batch.id, "cache"),), Safety.EXACT, is_auto=True)
+    moved = [
+        Fix((MoveAfter(call.id, batch.id),), Safety.EXACT, is_auto=True, fills_cache=True) for call in (second, first)
+    ]
+    edited, work = recorded.replaying(dataset, *combine((cached, *moved)))
+    assert elements(edited) == [[2, 4], [6, 8], [10, 12]]
+    assert [call.method for call in work.built] == ["range", "batch", "map", "map", "cache"]
+    behind = recorded.replaying(dataset, *combine((cached, replace(moved[0], fills_cache=False))))[1]
+    assert [call.method for call in behind.built][-3:] == ["batch", "cache", "map"]
+
+
+def test_the_pass_that_fills_the_caches_is_made_without_them(recorded: Recorded) -> None:
+    """Those of the script and of the edits, where they are, and what follows them; a cache on disk stays."""
+    import tensorflow as tf
+
+    dataset = tf.data.Dataset.range(6).cache().map(lambda x: x * 2).batch(2)
+    cache, double, batch = (recorded.call(method) for method in ("cache", "map", "batch"))
+    edits = (
+        InsertAfter(batch.id, "prefetch", PREFETCH),
+        MoveAfter(cache.id, double.id),
+        InsertAfter(batch.id, "cache"),
+    )
+    work = Replay(recorded.recorder, edits, skipped=frozenset({cache.id}))
+    assert elements(work.dataset(batch.id)) == [[0, 2], [4, 6], [8, 10]]
+    assert [call.method for call in work.built] == ["range", "map", "batch", "prefetch"]
+    calls = {call.id: call for call in edited_calls(recorded.recorder, work)}
+    assert [call.method for call in calls.values()] == ["range", "map", "batch", "prefetch"]
+    assert calls[double.id].inputs == (recorded.call("range").id,)
+    _, whole = recorded.replaying(dataset, *edits)
+    assert [call.method for call in whole.built] == ["range", "map", "cache", "batch", "cache", "prefetch"]
 
 
 def test_the_first_and_the_last_call_can_be_removed(recorded: Recorded) -> None:

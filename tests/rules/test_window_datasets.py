@@ -10,9 +10,10 @@ import pytest
 
 from advisor.engine import load_rules, run_rules
 from advisor.model.calls import Call
-from advisor.model.edits import InsertAfter, Remove, SetFunction
+from advisor.model.edits import InsertAfter, Number, Remove, SetFunction, WrapData
 from advisor.model.finding import Fix
 from advisor.model.settings import Settings
+from advisor.replay.edited_calls import edited_calls
 from advisor.testing import batch, flat_map, pipeline, source, window
 from tests.recorded import Recorded, install
 
@@ -61,10 +62,11 @@ def test_the_same_windows_come_out(shift: int, size: int, windows_drop: bool, in
             }[kind](count)
             dataset = made.window(size, shift, drop_remainder=windows_drop)
             dataset = dataset.flat_map(lambda rows: rows.batch(size, drop_remainder=inner_drops))
-            check(recorded, dataset, shift == size, windows_drop and not inner_drops and count % size != 0)
+            is_tensor = kind == "rows" and inner_drops and count >= size
+            check(recorded, dataset, shift == size, windows_drop and not inner_drops and count % size != 0, is_tensor)
 
 
-def check(recorded: Recorded, dataset: Any, is_apart: bool, is_unknown: bool) -> None:
+def check(recorded: Recorded, dataset: Any, is_apart: bool, is_unknown: bool, can_be_a_tensor: bool = False) -> None:
     """The edits for a recorded dataset give the same elements; none are made if windows of another length are dropped."""
     recorded.recorder.is_open = False
     calls = recorded.recorder.calls()
@@ -72,7 +74,11 @@ def check(recorded: Recorded, dataset: Any, is_apart: bool, is_unknown: bool) ->
     if is_apart and is_unknown:
         assert edits == ()
         return
-    kinds = [InsertAfter, Remove, Remove] if is_apart else [InsertAfter, Remove, SetFunction]
+    kinds: list[type] = [InsertAfter, Remove, SetFunction]
+    if is_apart:
+        kinds = [InsertAfter, Remove, Remove]
+    elif can_be_a_tensor:
+        kinds = [WrapData, Remove, Remove]
     assert [type(edit) for edit in edits] == kinds
     edited = recorded.replay(dataset, *edits)
     assert edited.element_spec == dataset.element_spec
@@ -142,3 +148,103 @@ def test_what_is_not_known_to_be_the_same_is_advice() -> None:
         changed("window", library="keras"),
     ):
         assert edits_for(calls) == ()
+
+
+COMPLETE = with_arguments("window", drop_remainder=True)
+KNOWN = "TensorSpec(shape=(20, 8), dtype=tf.float32, name=None)"
+OPEN = "TensorSpec(shape=(None, 8), dtype=tf.float32, name=None)"
+
+
+def with_readers(*methods_and_specs: tuple[str, str]) -> tuple[Call, ...]:
+    """Complete windows of a length that their spec leaves open, and calls that take them one after the other."""
+    calls = tuple(
+        dataclasses.replace(call, element_bytes=32, cardinality=1_000)
+        if call.method == "from_tensor_slices"
+        else dataclasses.replace(call, element_spec=OPEN)
+        if call.method == "flat_map"
+        else call
+        for call in COMPLETE
+    )
+    for method, spec in methods_and_specs:
+        last = calls[-1] if calls[-1].nested_in is None else next(c for c in calls if c.method == "flat_map")
+        reader = dataclasses.replace(
+            last, id=f"{method}_{len(calls)}", method=method, inputs=(last.id,), element_spec=spec, function=None
+        )
+        calls = (*calls, reader)
+    return calls
+
+
+def test_one_tensor_of_windows_where_their_length_does_not_show() -> None:
+    (wrapped, *_) = edits_for(with_readers(("shuffle", OPEN), ("map", KNOWN)))
+    made_by = next(call.id for call in COMPLETE if call.method == "window")
+    numbers = Number("size", 20), Number("shift", 1)
+    assert wrapped == WrapData(wrapped.call_id, made_by, "tf.signal.frame(data, size, shift, axis=0)", numbers)
+    for readers in (
+        (),
+        (("map", OPEN),),
+        (("batch", KNOWN),),
+        (("shuffle", OPEN), ("batch", KNOWN)),
+        (("map", KNOWN[:-1] + "…"),),
+    ):
+        assert isinstance(edits_for(with_readers(*readers))[0], InsertAfter)
+    one, *others = with_readers(("map", KNOWN), ("map", OPEN))
+    windows = next(call for call in others if call.method == "flat_map")
+    both = tuple(dataclasses.replace(call, inputs=(windows.id,)) if call.method == "map" else call for call in others)
+    assert isinstance(edits_for((one, *both))[0], InsertAfter)
+
+
+def test_one_tensor_of_windows_only_where_it_is_small_and_they_are_complete() -> None:
+    whole = with_readers(("map", KNOWN))
+
+    def with_source(**changes: Any) -> tuple[Call, ...]:
+        return (dataclasses.replace(whole[0], **changes), *whole[1:])
+
+    assert isinstance(edits_for(with_source(cardinality=419_449))[0], WrapData)  # 419,430 windows of 640 bytes: 256 MiB
+    for changes in (
+        {"cardinality": 419_450},
+        {"cardinality": -2},
+        {"cardinality": None},
+        {"element_bytes": None},
+        {"cardinality": 19},
+    ):
+        assert isinstance(edits_for(with_source(**changes))[0], InsertAfter)
+    assert isinstance(edits_for(with_source(method="range"))[0], InsertAfter)
+    cut_off = tuple(
+        dataclasses.replace(call, arguments={**call.arguments, "drop_remainder": False})
+        if call.method == "window"
+        else call
+        for call in whole
+    )
+    assert isinstance(edits_for(cut_off)[0], InsertAfter)
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("dtype", ["bool", "uint8", "float64", "complex64"])
+def test_a_tensor_of_windows_of_any_type(dtype: str) -> None:
+    import tensorflow as tf
+
+    values = tf.cast(tf.reshape(tf.range(24), [12, 2]) % 3, dtype)
+    for shift in (1, 2, 3):
+        with install() as recorded:
+            dataset = tf.data.Dataset.from_tensor_slices(values).window(4, shift, drop_remainder=True)
+            dataset = dataset.flat_map(lambda window: window.batch(4, drop_remainder=True))
+            check(recorded, dataset, is_apart=False, is_unknown=False, can_be_a_tensor=True)
+
+
+@pytest.mark.tensorflow
+def test_the_windows_of_a_replay_carry_the_name_of_the_source() -> None:
+    """Otherwise the profile of the changed pipeline could not tell which call their iterator runs."""
+    import tensorflow as tf
+
+    with install() as recorded:
+        dataset = tf.data.Dataset.from_tensor_slices(tf.range(12)).window(4, 1, drop_remainder=True)
+        dataset = dataset.flat_map(lambda window: window.batch(4, drop_remainder=True)).prefetch(1)
+        calls = recorded.recorder.calls()
+        source = recorded.call("from_tensor_slices")
+        edits = edits_for(tuple(call for call in calls if call.method != "prefetch"))
+        edited, work = recorded.replaying(dataset, *edits)
+    assert edited._input_dataset._metadata.name.decode() == source.id
+    after = {call.id: call for call in edited_calls(recorded.recorder, work)}
+    assert after[source.id].element_spec == "TensorSpec(shape=(4,), dtype=tf.int32, name=None)"
+    assert after[source.id].cardinality == 9
+    assert {call.method for call in after.values() if call.nested_in is None} == {"from_tensor_slices", "prefetch"}

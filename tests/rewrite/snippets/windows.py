@@ -1,7 +1,15 @@
-"""Windows of rows: a `batch` in place of two calls, and slices of a tensor by another function."""
+"""Windows of rows: a `batch` in place of two calls, all of them in one tensor, and slices of a tensor by another function."""
 
-from advisor.model.edits import Code, InsertAfter, Remove, SetFunction
+from advisor.model.edits import Code, InsertAfter, Number, Remove, SetFunction, WrapData
 from tests.rewrite.snippets import Snippet
+
+
+def framed(c, size, shift, axis=""):
+    """All windows in one tensor, whose length and shift are those passed to `window`."""
+    numbers = Number("size", size), Number("shift", shift)
+    wrapped = WrapData(c("from_tensor_slices"), c("window"), f"tf.signal.frame(data, size, shift{axis})", numbers)
+    return [wrapped, Remove(c("window")), Remove(c("flat_map"))]
+
 
 CUT = """\
 def cut(rows):
@@ -105,6 +113,71 @@ def cut_2(rows):
 
 
 one, other = rows.flat_map(cut), rows.flat_map(cut_2)""")],
+    ),
+    "all windows in one tensor, with another name of TensorFlow": Snippet(
+        """\
+import tensorflow as tf2
+
+rows = tf2.reshape(tf2.range(22.0), [11, 2])
+ds = (
+    tf2.data.Dataset.from_tensor_slices(
+        rows[:, :1]  # the first column
+    )
+    .window(4, shift=2, drop_remainder=True)
+    .flat_map(lambda window: window.batch(4, drop_remainder=True))
+    .prefetch(1)
+)
+""",
+        lambda c: framed(c, 4, 2, ", axis=0"),
+        [("rows[:, :1]  #", "tf2.signal.frame(rows[:, :1], 4, 2, axis=0)  #"),
+         ("    .window(4, shift=2, drop_remainder=True)\n"
+          "    .flat_map(lambda window: window.batch(4, drop_remainder=True))\n", "")],
+    ),
+    "all windows in one tensor, line by line": Snippet(
+        """\
+import tensorflow
+
+def windows(data, size):
+    dataset = tensorflow.data.Dataset.from_tensor_slices(tensors=data)
+    dataset = dataset.window(size, shift=1, drop_remainder=True)
+    dataset = dataset.flat_map(lambda window: window.batch(size, drop_remainder=True))
+    return dataset.shuffle(5, seed=1)
+
+ds = windows([1, 5, 2, 8, 9], 3)
+""",
+        lambda c: framed(c, 3, 1),
+        [("tensors=data", "tensors=tensorflow.signal.frame(data, 3, 1)"),
+         ("    dataset = dataset.window(size, shift=1, drop_remainder=True)\n", ""),
+         ("    dataset = dataset.flat_map(lambda window: window.batch(size, drop_remainder=True))\n", "")],
+        gone=("    dataset = dataset.window", "    dataset = dataset.flat_map"),
+    ),
+    "all windows in one tensor, of the length that the script computes": Snippet(
+        """\
+import tensorflow as tf
+
+size, shift = 3, 2
+data = tf.range(11.0)
+ds = tf.data.Dataset.from_tensor_slices(data).window(size + 1, shift, drop_remainder=True).flat_map(
+    lambda window: window.batch(size + 1, drop_remainder=True))
+""",
+        lambda c: framed(c, 4, 2),
+        [("from_tensor_slices(data).window(size + 1, shift, drop_remainder=True).flat_map(\n"
+          "    lambda window: window.batch(size + 1, drop_remainder=True))",
+          "from_tensor_slices(tf.signal.frame(data, size + 1, shift))")],
+    ),
+    "all windows in one tensor, of a length that a call computes": Snippet(
+        """\
+import tensorflow as tf
+
+sizes = [4]
+ds = tf.data.Dataset.from_tensor_slices(tf.range(11.0)).window(sizes.pop(), 1, drop_remainder=True)
+ds = ds.flat_map(lambda window: window.batch(4, drop_remainder=True))
+""",
+        lambda c: framed(c, 4, 1),
+        [("from_tensor_slices(tf.range(11.0)).window(sizes.pop(), 1, drop_remainder=True)\n"
+          "ds = ds.flat_map(lambda window: window.batch(4, drop_remainder=True))\n",
+          "from_tensor_slices(tf.signal.frame(tf.range(11.0), 4, 1))\n")],
+        gone=("ds = ds.flat_map",),
     ),
     "a batch": Snippet(
         """\
