@@ -30,6 +30,7 @@ from advisor.model.edits import (
     SplitFlatMap,
     SplitMap,
     Vectorize,
+    WrapData,
 )
 from advisor.model.finding import Evidence, Finding, Fix, Prediction, Rejected, Safety
 from advisor.model.pipeline import Analysis, Iterator, OpCost, Pipeline, StepStats, Verdict
@@ -307,6 +308,7 @@ __all__ = [
     "Usage",
     "Vectorize",
     "Verdict",
+    "WrapData",
     "are_in_one_statement",
     "asynchronous",
     "batch_after",

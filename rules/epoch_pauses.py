@@ -28,8 +28,10 @@ class EpochPauses(Rule):
     It sets `options.autotune.enabled = False`, so that there is no such thread. Calls with `tf.data.AUTOTUNE` then
     keep the parallelism with which they start anyway, one call per core and 16 at most. Because tf.data without
     AUTOTUNE makes no `map` parallel and adds no `prefetch`, the fix writes both where tf.data had added them. Elements
-    and order stay the same. Only the whole script shows the gain, so `advisor fix` compares runs over whole epochs, and
-    only if it keeps no other change. The fix is not offered where AUTOTUNE runs more than 16 calls in parallel.
+    and order stay the same. Only the whole script shows the gain, so `advisor fix` compares runs over whole epochs. If it
+    keeps other changes, which make epochs shorter and their pauses a larger part of them, it tries this one on top, once
+    the runs with these changes have shown pauses. The fix is not offered where AUTOTUNE runs more than 16 calls in
+    parallel.
 
     By hand, you can use one iterator for all epochs instead and keep AUTOTUNE. In Keras, call
     `fit(dataset.repeat(), steps_per_epoch=...)` with the number of batches per epoch. In a custom loop, iterate over

@@ -56,7 +56,7 @@ def run_rules(analysis: Analysis, rules: Sequence[LoadedRule], settings: Setting
     fallbacks = {loaded.id for loaded in rules if loaded.rule.is_fallback}
     about_wait = {loaded.id for loaded in rules if loaded.rule.needs_input_bound and not loaded.rule.is_fallback}
     advise_on_step = {loaded.id for loaded in rules if loaded.rule.is_hint}
-    lines = _SourceLines()
+    lines = SourceLines()
 
     def is_worthwhile(finding: Finding) -> bool:
         # A fallback is asked when nothing else is known, so that its answer is never too small.
@@ -272,7 +272,7 @@ def _roots(analysis: Analysis) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(root.resolve() for root in roots))
 
 
-class _SourceLines:
+class SourceLines:
     """The user's source lines; each file is read once."""
 
     def __init__(self) -> None:

@@ -39,6 +39,8 @@ class InsertAfter:
     method: str
     arguments: tuple[tuple[str, Value], ...] = ()
     """(parameter, value) pairs; an empty parameter name means positional."""
+    reader_id: str = field(default="", kw_only=True)
+    """The call that takes the elements, if nothing else may: if anything else uses the dataset, the edit is not written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +167,32 @@ class SetFunction:
 
 
 @dataclass(frozen=True, slots=True)
+class Number:
+    """A number that is passed to `WrapData.reader_id`. The expression there is written instead, where it means the same."""
+
+    parameter: str
+    """What it is passed as, which also stands for it in `WrapData.text`."""
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class WrapData:
+    """Put an expression around the data that a source is called with. The edit contains its text, and the proof computes it."""
+
+    call_id: str
+    """A `from_tensor_slices` whose data is one tensor."""
+    reader_id: str
+    """The call that takes its elements. If anything else uses the dataset, the edit is not written."""
+    text: str
+    """The expression, with `tf` for TensorFlow, `DATA` for the data as it is written now, and the names of the numbers."""
+    numbers: tuple[Number, ...] = ()
+
+
+DATA = "data"
+"""The name in `WrapData.text` that stands for the data."""
+
+
+@dataclass(frozen=True, slots=True)
 class WrappedHalves:
     """What the calls get if a method is split, or a function that is passed in a lambda or a `functools.partial`."""
 
@@ -251,6 +279,7 @@ Edit = (
     | VectorizeParts
     | VectorizeRagged
     | SetFunction
+    | WrapData
     | SplitMap
     | SplitFlatMap
     | BuildOnce
@@ -343,6 +372,29 @@ class DecorateFunction:
 
 StepEdit = SetCompileArgument | SetFitArgument | SetPolicy | SetFunctionArgument | SetBatchSize | DecorateFunction
 """Changes of the training step. No dataset can be made again with them: only the whole script can prove them."""
+
+
+def adds_cache(edit: Edit) -> bool:
+    """Whether an edit adds a cache in memory."""
+    return isinstance(edit, InsertAfter) and edit.method == "cache" and not edit.arguments
+
+
+_ADDED = "_added"
+
+
+def added_id(call_id: str, number: int) -> str:
+    """Return the id of the call that an edit adds after another one.
+
+    Args:
+        call_id: The call after which it is added.
+        number: Index of the edit among all, from 0.
+    """
+    return f"{call_id}{_ADDED}{number}"
+
+
+def added_after(call_id: str) -> str:
+    """Return the recorded call behind which a call was added; the id itself if it was not added."""
+    return call_id.partition(_ADDED)[0]
 
 
 def defined_name(text: str) -> str:

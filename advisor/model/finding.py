@@ -40,6 +40,8 @@ class Fix:
     only if its rule is named explicitly (`--only`), regardless of the allowed levels."""
     step_edits: tuple[StepEdit, ...] = ()
     """Changes of the training step. Only a move to workers has `edits` as well: of the pipeline, and of the call that trains."""
+    fills_cache: bool = False
+    """Whether it speeds up what fills a cache: calls that it moves to the place of the cache go before it."""
 
     @property
     def is_of_step(self) -> bool:

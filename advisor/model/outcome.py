@@ -97,6 +97,8 @@ class FixOutcome:
     memory_after_bytes: int | None = None
     is_undecided: bool = False
     """Whether the compared elements cannot refute the claimed safety, so that `safety_seen` proves nothing; `note` says why."""
+    claimed_together: Safety | None = None
+    """What the fix and those kept before it claim together, which are compared as one; None if that is unknown."""
     is_end_to_end: bool = False
     """Whether it was measured by running the whole script, because the dataset could not be rebuilt with this fix."""
     proved_on: str | None = None

@@ -113,6 +113,15 @@ def interval_at(ratios: Sequence[float], error: float) -> Interval:
     return Interval(middle, min(middle, math.exp(mean - reach)), max(middle, math.exp(mean + reach)))
 
 
+def is_nearly_clear(ratios: Sequence[float]) -> bool:
+    """Whether the next look would exclude 1 if the pairs until then were like the median of those so far."""
+    look = next((look for look in LOOKS if look.pairs > len(ratios)), None)
+    if look is None:
+        return False
+    speedup = interval_at([*ratios, *[statistics.median(ratios)] * (look.pairs - len(ratios))], look.error)
+    return speedup.low > 1 or speedup.high < 1
+
+
 def _could_become_clear(ratios: Sequence[float], look: Look) -> bool:
     """Whether the interval of a later look would exclude 1 if all pairs until then were like the best (or the worst) so far."""
     missing = look.pairs - len(ratios)
@@ -136,6 +145,7 @@ __all__ = [
     "decide",
     "interval_at",
     "is_look",
+    "is_nearly_clear",
     "last_look",
     "pairs_at_next_look",
 ]

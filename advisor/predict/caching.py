@@ -211,6 +211,11 @@ def downstream_calls(analysis: Analysis, pipeline: Pipeline, call: Call) -> tupl
     return tuple(other for other in chain if other.id in downstream)
 
 
+def is_in_memory(call: Call) -> bool:
+    """Whether a call of the script is a cache in memory."""
+    return call.method == "cache" and call.arguments.get("filename") in ("", None)
+
+
 def is_cached_downstream(analysis: Analysis, pipeline: Pipeline, call: Call) -> bool:
     """Return whether a complete cache stores the elements of `call`, so that the call works in the first epoch only.
 

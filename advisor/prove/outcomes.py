@@ -62,6 +62,7 @@ def outcome_of(
         measured=trial.speedup,
         safety_claimed=finding.fix.safety,
         safety_seen=trial.safety_seen,
+        claimed_together=attempt.claimed_together,
         verdict=trial.verdict,
         is_applied=is_applied,
         title=finding.title,

@@ -166,6 +166,8 @@ def _data(fix: FixOutcome) -> str:
         return f"{fix.safety_claimed} (claimed)"
     if fix.safety_seen == fix.safety_claimed:
         return str(fix.safety_seen)
+    if fix.safety_seen == fix.claimed_together:
+        return f"{fix.safety_seen}, with the changes before it"
     return f"{fix.safety_seen}, not {fix.safety_claimed}"
 
 

@@ -23,8 +23,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from advisor.capture.request import CaptureRequest
+from advisor.engine.run import SourceLines
 from advisor.host.calibration.proof import LEAST_TRIAL_S
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
+from advisor.model.finding import Finding
 from advisor.model.outcome import Report
 from advisor.model.termination import is_interrupt
 from advisor.model.untried import Why
@@ -36,6 +38,7 @@ from advisor.prove.measure.run_steps import main_series
 from advisor.prove.search.loop_result import Attempt, LoopResult, interrupted, kept_of
 from advisor.prove.search.proposals import Proposals
 from advisor.prove.search.proved_text import with_proved_text
+from advisor.prove.search.remaining_pauses import EpochEnds
 from advisor.prove.search.script_proof import prove_on_script
 from advisor.prove.search.search_limits import SearchLimits, gain_left, is_enough
 from advisor.prove.search.step_trials import to_be_tried
@@ -217,7 +220,8 @@ class _ScriptFixing(FixPhases):
                 if ends.trials < ends.pipeline:
                     session.trials_end = ends.trials
                 limits = replace(self._limits(report, whole), overtime=partial(_overtime, session, ends))
-                loop = self._try_fixes(session, report, proposals, ends.trials, limits)
+                at_ends = EpochEnds(proposals, report.analysis, self._is_reported)
+                loop = self._try_fixes(session, report, proposals, ends.trials, limits, at_ends)
                 self._loop_result = loop
                 if loop.why is Why.PROCESS_ENDED:
                     return loop
@@ -238,6 +242,11 @@ class _ScriptFixing(FixPhases):
             more_time=f"`{self._commands.longer()}` allows more.",
             try_small=f"`{self._commands.pipeline_only()}` tries everything.",
         )
+
+    def _is_reported(self, finding: Finding) -> bool:
+        """Whether the rule of a finding is in use, and not silenced at its place."""
+        is_loaded = any(loaded.id == finding.rule for loaded in self._rules)
+        return is_loaded and finding.rule not in self._settings.ignore and not SourceLines().is_silenced(finding)
 
     def _all_refused(self, report: Report, proposals: Proposals, why: str) -> LoopResult:
         self._notes.append(why)

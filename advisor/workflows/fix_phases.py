@@ -28,10 +28,12 @@ from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.measure.script_windows import ScriptWindow
 from advisor.prove.outcomes import ProofFacts, is_proved, report_of
 from advisor.prove.phase_times import PhaseTimes
+from advisor.prove.search.first_pass import FirstPass
 from advisor.prove.search.fixed_numbers import with_cheapest
 from advisor.prove.search.greedy_loop import prove_fixes
 from advisor.prove.search.loop_result import LoopResult, edits_of
 from advisor.prove.search.proposals import Proposals
+from advisor.prove.search.remaining_pauses import EpochEnds
 from advisor.prove.search.search_limits import SearchLimits
 from advisor.prove.session.carried_state import with_state_of
 from advisor.prove.session.held_process import HeldProcess
@@ -131,7 +133,13 @@ class FixPhases:
         )  # fmt: skip
 
     def _try_fixes(
-        self, session: ProofSession, report: Report, proposals: Proposals, deadline: float, limits: SearchLimits
+        self,
+        session: ProofSession,
+        report: Report,
+        proposals: Proposals,
+        deadline: float,
+        limits: SearchLimits,
+        epoch_ends: EpochEnds | None = None,
     ) -> LoopResult:
         return prove_fixes(
             session,
@@ -144,6 +152,8 @@ class FixPhases:
             limits,
             proposals.is_asked,
             LEAST_TRIAL_S.value,
+            first_pass=FirstPass(proposals, report.analysis),
+            epoch_ends=epoch_ends,
         )
 
     def _with_cheapest(

@@ -20,6 +20,7 @@ from advisor.model.finding import Safety
 from advisor.model.settings import ALLOWABLE
 from advisor.model.termination import cleaning_up_when_terminated
 from advisor.prove.outcomes import ProofFacts, report_of
+from advisor.prove.search.first_pass import FirstPass
 from advisor.prove.search.greedy_loop import prove_fixes
 from advisor.prove.search.loop_result import LoopResult, edits_of
 from advisor.prove.search.proposals import Proposals
@@ -91,7 +92,7 @@ def _optimize(
 
         if proposals.propose_for_pipeline(report, ()):
             loop = prove_fixes(session, report, calls, proposals.propose_for_pipeline, analyse, began + budget_s, on_progress,
-                               is_asked=proposals.is_asked)  # fmt: skip
+                               is_asked=proposals.is_asked, first_pass=FirstPass(proposals, report.analysis))  # fmt: skip
         edits = edits_of(loop.kept, calls)
         result = session.dataset(edits) if edits else dataset
     about = ProofFacts(

@@ -9,7 +9,17 @@ import pytest
 
 from advisor.host.calibration.proof import WORTHWHILE as SMALLEST_GAIN
 from advisor.model.intervals import median_interval
-from advisor.model.sequential_test import CLEAR, CURTAILED, FUTILE, LAST, LOOKS, MAX_PAIRS, decide, interval_at
+from advisor.model.sequential_test import (
+    CLEAR,
+    CURTAILED,
+    FUTILE,
+    LAST,
+    LOOKS,
+    MAX_PAIRS,
+    decide,
+    interval_at,
+    is_nearly_clear,
+)
 from advisor.prove.trial.trial_result import FASTER, SLOWER, judge
 
 WORTHWHILE = SMALLEST_GAIN.value
@@ -210,3 +220,12 @@ def test_intervals_are_those_of_students_t_on_the_log_scale():
 def test_all_looks_together_miss_as_often_as_the_documentation_says():
     assert 2 * sum(look.error for look in LOOKS) == pytest.approx(0.022)
     assert [look.pairs for look in LOOKS] == [3, 4, 6, 8]
+
+
+def test_a_test_is_nearly_clear_if_more_pairs_like_the_median_decide() -> None:
+    assert is_nearly_clear((5.5, 7.0, 9.0))  # between 0.75x and 66x
+    assert is_nearly_clear((1 / 5.5, 1 / 7.0, 1 / 9.0))
+    assert not is_nearly_clear((1.12, 1.4, 1.12))
+    assert is_nearly_clear((1.12, 1.4, 1.12, 1.4))
+    assert not is_nearly_clear((0.98, 1.02, 0.99, 1.01))
+    assert not is_nearly_clear((1.2,) * 4 + (1.3,) * 4)  # there is no further look

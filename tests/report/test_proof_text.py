@@ -51,6 +51,17 @@ def printed(report, width=100):
     return out.getvalue()
 
 
+@pytest.mark.parametrize(
+    ("together", "words"),
+    [(Safety.RERANDOMIZED, "rerandomized, with the changes before it"), (Safety.EXACT, "rerandomized, not exact"),
+     (None, "rerandomized, not exact")],
+)  # fmt: skip
+def test_what_an_earlier_change_does_to_the_data_is_not_laid_to_a_later_one(together, words):
+    report = proved()
+    first = dataclasses.replace(report.fixes[0], safety_seen=Safety.RERANDOMIZED, claimed_together=together)
+    assert words in " ".join(printed(dataclasses.replace(report, fixes=(first,))).split())
+
+
 @pytest.mark.parametrize("width", [60, 100, 200])
 def test_everything_is_said(width):
     text = " ".join(printed(proved(), width).split())

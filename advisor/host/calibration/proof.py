@@ -31,6 +31,8 @@ LOSS_BEYOND_ROUNDING = Constant(
 """A change of the step whose losses deviate by more, beyond what unchanged runs differ by, is not one of arithmetic alone."""
 MIN_GAIN = Constant(0.05, "share", "As in the rules (`Rule.min_speedup`).")
 """Smallest gain worth a change."""
+UNKNOWN_PASSES = Constant(10, "passes", "Chosen: few enough that the first of them may matter. Not measured.")
+"""Passes over the data of a run whose number of passes is unknown, when it is decided whether to look at the first one."""
 EARLY_SAVING = Constant(
     0.5,
     "share",
@@ -200,6 +202,13 @@ USUAL_S = Constant(
 )
 """If `--budget` is not given, pairs of runs that would end later than so long after the start are left out, unless they are the
 fewest that may decide."""
+NEARLY_CLEAR_S = Constant(
+    60.0,
+    "s",
+    "Chosen: the runs so far took minutes, and are for nothing without another pair. A gain of 7x (`windows` in "
+    "docs/benchmarks.md) was left undecided after three pairs of runs of 17 s.",
+)
+"""For how long after `USUAL_S` pairs of runs go on if the next look would be clear with pairs like the median so far."""
 TRIALS_S = Constant(
     110.0, "s", "Chosen: time for three trials of 30 to 40 s, which leaves most of the budget to the whole script."
 )
@@ -234,10 +243,15 @@ WINDOW_STEPS = Constant(20, "steps")
 """The window of a run: so many steps, limited to this range of seconds."""
 MIN_WINDOW_EPOCHS = Constant(3, "epochs")
 """The window of a run whose change saves time between epochs has at least so many whole epochs."""
+MIN_PAUSES = Constant(3, "epochs", "As in the rule `epoch-pauses`: each pause occurs at random.")
+"""Pauses between epochs that the runs of the changed script must have shown before turning AUTOTUNE off is measured."""
 SHUTDOWN_S = Constant(2.0, "s")
 """Estimated time for a stopped script to end."""
 SCRIPT_SETTLE_S = Constant(3.0, "s", "The warm-up of `advisor.capture.window`: ten steps and two seconds.")
 """Estimated warm-up of a run without new caches."""
+OWN_CACHE_FILL_S = Constant(20.0, "s", "Chosen: six runs take two minutes longer at most. Not measured.")
+"""The window of a run follows the first epoch if a cache of the unchanged script is full after so many seconds at most. Otherwise one
+side may be timed in the first epoch, and the other one after it."""
 UNKNOWN_STEP_S = Constant(0.1, "s")
 """Estimated step time if it is unknown."""
 MIN_RUN_STEPS = Constant(3, "steps")

@@ -19,12 +19,12 @@ from pathlib import Path
 
 from advisor.capture.launch import CHILD, capture
 from advisor.capture.request import CaptureRequest, Progress, labelled
-from advisor.host.calibration.proof import WORTHWHILE
+from advisor.host.calibration.proof import NEARLY_CLEAR_S, WORTHWHILE
 from advisor.model.codec import decode
 from advisor.model.errors import OutOfTime, ScriptFailed
 from advisor.model.recording import Recording
 from advisor.model.run_folder import RECORDING_NAME
-from advisor.model.sequential_test import MAX_PAIRS, decide, is_look, pairs_at_next_look
+from advisor.model.sequential_test import MAX_PAIRS, decide, is_look, is_nearly_clear, pairs_at_next_look
 from advisor.model.termination import is_interrupt
 from advisor.prove.measure.end_to_end_result import (
     EarlyRun,
@@ -79,7 +79,7 @@ def measure_end_to_end(
         is_gain_only: As for `decide`.
         most_pairs: As for `decide`.
         usual_end: A time of `time.monotonic`: once the test has looked and not decided, it only goes on if the next look is
-            expected before it. None: it goes on until the deadline.
+            expected before it, or `NEARLY_CLEAR_S` later if that will probably decide. None: it goes on until the deadline.
         early: `before`, `after` -> the run of that side which was made immediately before and is the one of the first turn.
 
     Raises:
@@ -97,8 +97,10 @@ def measure_end_to_end(
         spent = time.monotonic() - began
         if deadline is not None and turn and began + spent * (turn + 1) / turn > deadline:
             return out_of_time(seen, turn, slowdown, most_pairs)
-        if usual_end is not None and is_look(turn) and began + spent / turn * pairs_at_next_look(turn) > usual_end:
-            return out_of_time(seen, turn, slowdown, most_pairs, "the usual time was used up")
+        if usual_end is not None and is_look(turn):
+            more_s = NEARLY_CLEAR_S.value if is_nearly_clear(ratios_of(seen, slowdown)) else 0.0
+            if began + spent / turn * pairs_at_next_look(turn) > usual_end + more_s:
+                return out_of_time(seen, turn, slowdown, most_pairs, "the usual time was used up")
         for name in ("before", "after") if (turn % 2 == 0) != is_after_first else ("after", "before"):
             if turn == 0 and name in early:
                 seen[name].append(early[name].steps)

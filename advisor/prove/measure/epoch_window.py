@@ -37,12 +37,13 @@ class EpochWindow:
     """Estimated duration of both."""
 
 
-def epoch_window(analysis: Analysis, least_warmup: int = 0) -> EpochWindow:
+def epoch_window(analysis: Analysis, least_warmup: int = 0, epoch_s: float | None = None) -> EpochWindow:
     """Return the window for runs of which the time between epochs counts.
 
     Args:
         analysis: The analysis of the unchanged script.
         least_warmup: Steps that the warm-up has at least.
+        epoch_s: Seconds of an epoch on both sides; None: those of the unchanged script.
 
     Raises:
         UnknownEpoch: The number of steps per epoch is unknown.
@@ -51,9 +52,10 @@ def epoch_window(analysis: Analysis, least_warmup: int = 0) -> EpochWindow:
     steps = _steps_per_epoch(analysis, pipeline) if pipeline is not None else 0
     if pipeline is None or pipeline.steps is None or not steps:
         raise UnknownEpoch
-    again = remade(analysis, pipeline)
-    made_ns = again.made_ns if again is not None else 0.0
-    epoch_s = (steps * pipeline.steps.mean_ns + made_ns) / NS_PER_S
+    if epoch_s is None:
+        again = remade(analysis, pipeline)
+        made_ns = again.made_ns if again is not None else 0.0
+        epoch_s = (steps * pipeline.steps.mean_ns + made_ns) / NS_PER_S
     total = _epochs_of_script(analysis, pipeline)
     before = max(1, math.ceil(max(least_warmup, SCRIPT_SETTLE_S.value / epoch_s * steps) / steps))
     if total is not None:

@@ -5,6 +5,7 @@ In: the `Recording` of a run.  Out: `RunSteps` of its main consumer; medians ove
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -57,6 +58,9 @@ class RunSteps:
     """(method, element spec) of the calls that make the main consumer's dataset, last one first."""
     other_loops: tuple[LoopSteps, ...] = ()
     """The other consumers with enough steps since the beginning of the window."""
+    pauses: tuple[tuple[int, int], ...] = ()
+    """Of each epoch but the first, in ns: its length with the pause at its end, and that pause, in which TensorFlow destroyed the
+    iterator."""
     is_second_half: bool = False
     """Whether the script ended before a window, so that these are the steps of its second half."""
 
@@ -109,8 +113,14 @@ def steps_of(recording: Recording, is_with_gaps: bool = False, warmup: int | Non
         loss_source=recording.loss_source,
         data=_data_of(recording),
         other_loops=tuple(_other_loops(recording, start[0])),
+        pauses=_pauses_of(recording),
         is_second_half=is_second_half,
     )
+
+
+def _pauses_of(recording: Recording) -> tuple[tuple[int, int], ...]:
+    releases = next((consumer.releases for consumer in recording.consumers if consumer.is_main), ())
+    return tuple((end - start, took) for (start, _), (end, took) in itertools.pairwise(releases))
 
 
 def _range_of(window: Window, series: StepSeries) -> tuple[int, int]:

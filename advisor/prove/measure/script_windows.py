@@ -12,6 +12,7 @@ from advisor.capture.request import CaptureRequest
 from advisor.host.calibration.proof import (
     MAX_WINDOW_S,
     MIN_WINDOW_S,
+    OWN_CACHE_FILL_S,
     SCRIPT_SETTLE_S,
     SHUTDOWN_S,
     UNKNOWN_STEP_S,
@@ -23,7 +24,7 @@ from advisor.model.sequential_test import MIN_PAIRS
 from advisor.model.units import NS_PER_S
 from advisor.prove.measure.epoch_window import EpochWindow, epoch_window
 from advisor.prove.measure.run_steps import main_series
-from advisor.prove.measure.steady_state import steps_until_steady
+from advisor.prove.measure.steady_state import steps_until_own_are_full, steps_until_steady
 from advisor.prove.measure.whole_epochs import epoch_of, in_whole_epochs, window_seconds
 from advisor.rewrite.fix_plan import turns_autotune_off
 
@@ -79,20 +80,27 @@ class ScriptWindows:
         """Estimated seconds of a run without new caches."""
         return self._run_s(0)
 
-    def of(self, edits: Sequence[Edit]) -> ScriptWindow:
+    def of(self, edits: Sequence[Edit], epoch_s: float | None = None) -> ScriptWindow:
         """Return the window for the script with these edits.
+
+        Args:
+            edits: The edits.
+            epoch_s: As for `epoch_window`.
 
         Raises:
             UnknownEpoch: It depends on the number of steps per epoch, which is unknown.
         """
         steady = steps_until_steady(self._analysis, edits)  # a new cache must be full
+        own = steps_until_own_are_full(self._analysis, edits)
+        if own is not None and own * self._step_s <= OWN_CACHE_FILL_S.value:
+            steady = max(steady or 0, own)
         warmup = self._request.warmup if steady is None else max(steady, self._request.warmup or 0)
         filling = warmup if warmup and warmup * self._step_s > SCRIPT_SETTLE_S.value else 0
         request = replace(self._request, warmup=warmup)
         # Some changes save time between epochs, which is part of no step.
         if not any(isinstance(edit, BuildOnce) or turns_autotune_off(edit) for edit in edits):
             return ScriptWindow(request, self._run_s(warmup or 0), filling)
-        window = epoch_window(self._analysis, warmup or 0)
+        window = epoch_window(self._analysis, warmup or 0, epoch_s)
         request = replace(
             request, warmup=window.warmup, steps=window.steps, seconds=_LONGEST_WINDOW_S, epoch_steps=None
         )

@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import suppress
 
 from advisor.host.calibration.proof import MARGIN_STEPS
 from advisor.model.calls import Call
-from advisor.model.edits import Edit, InsertAfter
+from advisor.model.edits import Edit, InsertAfter, MoveAfter, Remove
 from advisor.model.pipeline import Analysis, Pipeline
 from advisor.model.recorded_graph import RecordedGraph
 from advisor.predict.cache_size import elements_per_epoch, iterator_of
 from advisor.predict.call_index import graph_of
-from advisor.predict.structure import consumed_call
+from advisor.predict.remade_calls import calls_with_lost_caches
+from advisor.predict.structure import consumed_call, upstream_calls
 
 _FILLED_BY_AN_EPOCH = frozenset({"cache", "snapshot"})
 _BATCHES = {
@@ -54,6 +56,31 @@ def steps_until_steady(analysis: Analysis, edits: Sequence[Edit]) -> int | None:
     divisor = per_call if isinstance(per_call, int) and per_call > 0 else 1
     steps = max(_steps_of_epoch(analysis, pipeline, consumed, analysis.call(edit.call_id)) for edit in caches)
     return math.ceil(steps / divisor) + MARGIN_STEPS.value
+
+
+def steps_until_own_are_full(analysis: Analysis, edits: Sequence[Edit]) -> int | None:
+    """Return the number of steps until every cache of the unchanged script is full.
+
+    Args:
+        analysis: The analysis of the unchanged script.
+        edits: The edits.
+
+    Returns:
+        The steps; None if there is no such cache, if the edits remove or move one, if one starts empty in every epoch, or if it is
+        unknown.
+    """
+    pipeline = analysis.main
+    consumed = consumed_call(analysis, pipeline) if pipeline else None
+    if pipeline is None or consumed is None:
+        return None
+    caches = {call.id for call in upstream_calls(analysis, consumed) if call.method in _FILLED_BY_AN_EPOCH}
+    elsewhere = {edit.call_id for edit in edits if isinstance(edit, Remove | MoveAfter)}
+    if caches & (elsewhere | calls_with_lost_caches(analysis, pipeline)):
+        return None
+    known = elements_per_epoch(analysis, pipeline, consumed)
+    with suppress(UnknownEpoch):
+        return steps_to_fill_caches(analysis.calls, consumed, known, analysis.keras.get("steps_per_execution"))
+    return None
 
 
 def steps_to_fill_caches(

@@ -9,6 +9,7 @@ from advisor.model.outcome import Gain, Report
 from advisor.predict.pipeline_alone import predict_pipeline_alone
 from advisor.prove.measure.end_to_end_result import EndToEnd
 from advisor.prove.search.loop_result import Attempt, LoopResult
+from advisor.rewrite.fix_plan import is_untuning
 
 
 def gains_of(attempt: Attempt, report: Report, loop: LoopResult, whole: EndToEnd | None) -> tuple[Gain, Gain]:
@@ -38,6 +39,8 @@ def gains_of(attempt: Attempt, report: Report, loop: LoopResult, whole: EndToEnd
             None,
         )
         step = first.prediction if first is not None else step
+        if first is None and finding.fix is not None and is_untuning(finding.fix):
+            alone, step = None, finding.prediction  # of the time between epochs, which the pipeline alone does not have
         if first is not None and first.prediction == finding.prediction:
             alone = predict_pipeline_alone(analysis, analysis.main, step) if analysis.main and step else None
     measured = attempt.trial.speedup

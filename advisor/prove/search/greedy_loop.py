@@ -11,102 +11,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
 
 from advisor.capture.request import RESULT, Progress
 from advisor.host.calibration.proof import MAX_ATTEMPTS, MIN_GAIN, OVERTIME_GAIN
 from advisor.model.calls import Call
-from advisor.model.edits import Edit, StepEdit
 from advisor.model.errors import AdvisorError, OutOfTime, ScriptFailed
-from advisor.model.finding import Finding, Safety
+from advisor.model.finding import Finding
 from advisor.model.outcome import Report
 from advisor.model.termination import is_interrupt
 from advisor.model.units import format_share
 from advisor.model.untried import Why
+from advisor.prove.search.first_pass import NOTE as FIRST_PASS_NOTE
+from advisor.prove.search.first_pass import FirstPass
 from advisor.prove.search.loop_result import (
     Attempt,
     LoopInterrupted,
     LoopResult,
-    edits_of,
     first_trial,
     interrupted,
     safety_of,
 )
+from advisor.prove.search.remaining_pauses import EpochEnds
 from advisor.prove.search.result_lines import line_of_trial
 from advisor.prove.search.search_limits import NO_LIMITS, SearchLimits
+from advisor.prove.search.search_state import NO_MORE, Session, State, Stop
 from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, Trial
 from advisor.rewrite.fix_plan import is_untuning
-
-
-class Session(Protocol):
-    """The part of `advisor.prove.session.proof_session.ProofSession` that the loop uses."""
-
-    def try_fix(
-        self,
-        current: tuple[Edit, ...],
-        candidate: tuple[Edit, ...],
-        claimed: Safety,
-        predicted_memory_bytes: int | None = None,
-    ) -> Trial:
-        """Measure the pipeline with `current` against that with `current + candidate`, and compare the latter with the original.
-
-        Args:
-            current: The edits kept so far.
-            candidate: The edits to try.
-            claimed: The safety level that all edits together claim.
-            predicted_memory_bytes: Predicted additional memory of the candidate; None if it is unknown.
-        """
-        ...
-
-    def profile(self, edits: tuple[Edit, ...]) -> Path:
-        """Profile the edited pipeline alone and return its run folder."""
-        ...
-
-    def total(self, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
-        """Measure and compare the original pipeline against all edits."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class _Stop:
-    """Why the search has ended; an empty sentence if everything was tried."""
-
-    sentence: str = ""
-    why: Why | None = None
-
-
-@dataclass(slots=True)
-class _State:
-    calls: Mapping[str, Call]
-    is_asked: Callable[[Finding], bool]
-    clock: Callable[[], float]
-    longest_trial_s: float
-    limits: SearchLimits
-    kept: list[Finding] = field(default_factory=list)
-    attempts: list[Attempt] = field(default_factory=list)
-    tried: set[tuple[Edit | StepEdit, ...]] = field(default_factory=set)
-    proposed: Sequence[Finding] = ()
-    """The latest proposals."""
-    latest: Trial | None = None
-    """The trial of the latest kept fix."""
-
-    def is_worth(self, finding: Finding) -> bool:
-        """Whether the fix is to be tried on top of those already kept."""
-        if self.latest is None or self.is_asked(finding):
-            return True
-        gain = self.limits.gain_left(self.latest, finding)
-        return gain is None or gain >= 1 + MIN_GAIN.value
-
-    @property
-    def edits(self) -> tuple[Edit, ...]:
-        return edits_of(self.kept, self.calls)
-
-    @property
-    def expected_s(self) -> float:
-        """Seconds for another trial and, if it becomes necessary, for measuring all changes together."""
-        return self.longest_trial_s * (2 if self.kept and self.limits.needs_total(self.edits) else 1)
 
 
 def prove_fixes(
@@ -121,6 +53,8 @@ def prove_fixes(
     is_asked: Callable[[Finding], bool] = lambda finding: False,
     least_trial_s: float = 0.0,
     clock: Callable[[], float] = time.monotonic,
+    first_pass: FirstPass | None = None,
+    epoch_ends: EpochEnds | None = None,
 ) -> LoopResult:
     """Try the proposed fixes, best first, until there are no new ones or the deadline has passed.
 
@@ -139,6 +73,8 @@ def prove_fixes(
             changes together if some are kept, ends before the deadline; the session stops whatever still runs at the deadline
             and raises OutOfTime. A change with a large predicted gain is also tried until `limits.overtime()`.
         clock: Source of the time in seconds.
+        first_pass: What the search for a faster first pass asks, which comes after all others; None: it is left out.
+        epoch_ends: What the search for pauses between epochs asks, which comes last; None: it is left out.
 
     Returns:
         All attempts and the kept fixes.
@@ -146,9 +82,14 @@ def prove_fixes(
     Raises:
         LoopInterrupted: Ctrl-C.
     """
-    state = _State(calls, is_asked, clock, least_trial_s, limits)
+    state = State(calls, is_asked, clock, least_trial_s, limits)
     try:
         stopped = _search(session, report, state, propose, analyse, deadline, on_progress)
+        if first_pass is not None:
+            stopped = _search_first_pass(session, state, first_pass, stopped, analyse, deadline, on_progress)
+        if epoch_ends is not None:
+            stopped = _try_epoch_ends(session, state, epoch_ends, stopped, analyse, deadline, on_progress)
+        stopped = _with_untried_beside(state, stopped)
         return _conclude(session, state, stopped, on_progress)
     except KeyboardInterrupt as error:
         if not is_interrupt(error):
@@ -166,30 +107,30 @@ def prove_fixes(
 def _search(
     session: Session,
     report: Report,
-    state: _State,
+    state: State,
     propose: Callable[[Report, Sequence[Finding]], Sequence[Finding]],
     analyse: Callable[[Path], Report],
     deadline: float,
     on_progress: Callable[[Progress], None],
-) -> _Stop:
+) -> Stop:
     """Try fixes, and return why the search has ended before everything was tried."""
     clock, limits = state.clock, state.limits
     # Last, as their proof takes runs of the whole script that the other changes need; sorting keeps the order of the others.
-    first = sorted(propose(report, ()), key=_is_untuning)
-    proposed: Sequence[Finding] = first
-    state.proposed = first
-    stopped = _Stop()
+    proposed: Sequence[Finding] = sorted(propose(report, tuple(state.kept)), key=_is_untuning)
+    state.proposed = proposed
+    state.untuning = state.untuning or [finding for finding in proposed if _is_untuning(finding)]
+    stopped = Stop()
     while finding := _next(proposed, state):
         if clock() + state.expected_s >= deadline and (late := _in_overtime(proposed, state)) is not None:
             finding = late
         elif clock() + state.expected_s >= deadline:
-            stopped = _Stop(
+            stopped = Stop(
                 f"The time for trials was used up; not tried: {_titles(proposed, state)}. {limits.more_time}",
                 Why.TRIALS_OUT_OF_TIME,
             )
             break
         if len(state.attempts) >= MAX_ATTEMPTS.value:
-            stopped = _Stop(
+            stopped = Stop(
                 f"The limit of {MAX_ATTEMPTS.value} fixes was reached; not tried: {_titles(proposed, state)}.",
                 Why.TOO_MANY,
             )
@@ -202,58 +143,125 @@ def _search(
             unfinished = Trial(REFUSED, note="The budget was used up during the trial.")
             state.attempts.append(Attempt(finding, unfinished, is_kept=False))
             others = _titles(proposed, state)
-            stopped = _Stop(
+            stopped = Stop(
                 f"The budget was used up during a trial{f'; not tried: {others}' if others else ''}.",
                 Why.TRIALS_OUT_OF_TIME,
             )
             break
         except AdvisorError as error:
             state.attempts.append(Attempt(finding, Trial(REFUSED, note=str(error)), is_kept=False))
-            stopped = _Stop(str(error), Why.PROCESS_ENDED)
+            stopped = Stop(str(error), Why.PROCESS_ENDED)
             break
         if not attempt.is_kept:
             continue
-        state.latest = attempt.trial
+        state.latest, state.changed = attempt.trial, None
         if limits.is_enough(attempt.trial):
-            stopped = _Stop(
+            stopped = Stop(
                 "The pipeline alone is now so much faster than the training that further changes would gain nothing.",
                 Why.FAST_ENOUGH,
             )
             break
         if clock() + state.expected_s >= deadline and _in_overtime(proposed, state) is None:
-            stopped = _Stop(
+            stopped = Stop(
                 f"The time for trials was used up before the search for further changes. {limits.more_time}",
                 Why.TRIALS_OUT_OF_TIME,
             )
             break
         on_progress(Progress("analysing", text="the changed pipeline"))
         try:
-            proposed = state.proposed = propose(analyse(session.profile(state.edits)), tuple(state.kept))
+            analysed = analyse(session.profile(state.edits, state.is_first_pass))
+            state.changed = None if state.is_first_pass else analysed
+            proposed = state.proposed = propose(analysed, tuple(state.kept))
         except AdvisorError as error:
-            stopped = _Stop(f"The changed pipeline could not be analysed: {error}", Why.PROCESS_ENDED)
+            stopped = Stop(f"The changed pipeline could not be analysed: {error}", Why.PROCESS_ENDED)
             break
     if not stopped.sentence and (left := _untried(proposed, state)):
         titles = "; ".join(finding.title for finding in left)
         gain = format_share(MIN_GAIN.value)
         sentence = f"Not tried: {titles}, as a training step could gain less than {gain} more. {limits.try_small}"
-        stopped = _Stop(sentence.strip(), Why.SMALL_GAIN)
-    beside = [finding.title for finding in _untried(first, state) if _is_untuning(finding)]
-    if state.kept and beside:
-        titles = "; ".join(beside)
-        sentence = f"Not tried beside other changes: {titles}. Run `advisor fix` again when these are written."
-        stopped = _Stop(_joined(stopped.sentence, sentence), stopped.why)
+        stopped = Stop(sentence.strip(), Why.SMALL_GAIN)
     return stopped
+
+
+def _search_first_pass(
+    session: Session,
+    state: State,
+    first_pass: FirstPass,
+    stopped: Stop,
+    analyse: Callable[[Path], Report],
+    deadline: float,
+    on_progress: Callable[[Progress], None],
+) -> Stop:
+    """Try what makes the first pass faster, if a cache is kept and there is time left; return why the whole search has ended.
+
+    What it does not try is no reason to go on: it adds to what the search in later passes has found.
+    """
+    later, proposed, limits = state.latest, state.proposed, state.limits
+    if later is None or stopped.why in NO_MORE or not first_pass.may_gain(state.kept, later):
+        return stopped
+    if state.clock() + state.expected_s >= deadline:
+        return stopped
+    on_progress(Progress("analysing", text="the first pass, which fills the cache"))
+    try:
+        report = analyse(session.profile(state.edits, is_first_pass=True))
+    except AdvisorError:
+        return stopped
+    state.latest, state.limits = first_pass.limits(report, later, limits)
+    state.is_first_pass = True
+    ended = _search(session, report, state, first_pass.propose, analyse, deadline, on_progress)
+    state.is_first_pass, state.proposed, state.limits, state.latest = False, proposed, limits, later
+    return ended if ended.why is Why.PROCESS_ENDED else stopped
+
+
+def _try_epoch_ends(
+    session: Session,
+    state: State,
+    epoch_ends: EpochEnds,
+    stopped: Stop,
+    analyse: Callable[[Path], Report],
+    deadline: float,
+    on_progress: Callable[[Progress], None],
+) -> Stop:
+    """Try to turn AUTOTUNE off, if changes are kept and there is time left; return why the whole search has ended.
+
+    The trial compares the elements; whether the training gains is left to the whole script.
+    """
+    later = state.latest
+    if later is None or stopped.why in NO_MORE or not epoch_ends.may_gain(state.kept, later):
+        return stopped
+    if state.clock() + state.longest_trial_s >= deadline:
+        return stopped
+    try:
+        changed = state.changed or analyse(session.profile(state.edits))
+        for finding in epoch_ends.propose(changed, tuple(state.kept)):
+            _try(session, finding, state, on_progress, is_left_to_script=True)
+    except ScriptFailed:
+        raise
+    except OutOfTime:
+        return stopped  # the changes that are kept need no more trials
+    except AdvisorError as error:
+        return Stop(str(error), Why.PROCESS_ENDED)
+    return stopped
+
+
+def _with_untried_beside(state: State, stopped: Stop) -> Stop:
+    """Tell which changes that turn AUTOTUNE off were not tried because others are kept."""
+    if not state.kept or any(_is_untuning(attempt.finding) for attempt in state.attempts) or not state.untuning:
+        return stopped
+    titles = "; ".join(finding.title for finding in state.untuning)
+    sentence = f"Not tried beside other changes: {titles}. Run `advisor fix` again when these are written."
+    return Stop(_joined(stopped.sentence, sentence), stopped.why)
 
 
 def _is_untuning(finding: Finding) -> bool:
     return finding.fix is not None and is_untuning(finding.fix)
 
 
-def _next(proposed: Sequence[Finding], state: _State) -> Finding | None:
+def _next(proposed: Sequence[Finding], state: State) -> Finding | None:
     return next((finding for finding in _untried(proposed, state) if state.is_worth(finding)), None)
 
 
-def _in_overtime(proposed: Sequence[Finding], state: _State) -> Finding | None:
+def _in_overtime(proposed: Sequence[Finding], state: State) -> Finding | None:
     """The first change whose predicted gain is so large that its trial may begin although the time for trials is used up."""
     large = (finding for finding in _untried(proposed, state) if finding.gain >= OVERTIME_GAIN.value)
     finding = next(filter(state.is_worth, large), None)
@@ -262,24 +270,36 @@ def _in_overtime(proposed: Sequence[Finding], state: _State) -> Finding | None:
     return finding
 
 
-def _untried(proposed: Sequence[Finding], state: _State) -> list[Finding]:
+def _untried(proposed: Sequence[Finding], state: State) -> list[Finding]:
     return [finding for finding in proposed if finding.fix and finding.fix.changes not in state.tried]
 
 
-def _titles(proposed: Sequence[Finding], state: _State) -> str:
+def _titles(proposed: Sequence[Finding], state: State) -> str:
     return "; ".join(finding.title for finding in _untried(proposed, state))
 
 
-def _try(session: Session, finding: Finding, state: _State, on_progress: Callable[[Progress], None]) -> Attempt:
+def _try(
+    session: Session,
+    finding: Finding,
+    state: State,
+    on_progress: Callable[[Progress], None],
+    is_left_to_script: bool = False,
+) -> Attempt:
+    """Try a fix on top of those already kept, and keep it if it is faster, unless the whole script is to decide."""
     assert finding.fix is not None
     state.tried.add(finding.fix.changes)
     on_progress(Progress("proving", done=len(state.attempts) + 1, text=finding.title))
     claimed = safety_of([*state.kept, finding])
     began = state.clock()
-    trial = session.try_fix(state.edits, finding.fix.edits, claimed, finding.memory_bytes)
+    trial = session.try_fix(state.edits, finding.fix.edits, claimed, finding.memory_bytes, state.is_first_pass)
+    if state.is_first_pass:
+        # The whole script is timed in later passes, so it cannot measure the change in place of a trial.
+        trial = replace(trial, note=f"{FIRST_PASS_NOTE} {trial.note}".strip(), is_replayable=True)
     if state.longest_trial_s:
         state.longest_trial_s = max(state.longest_trial_s, state.clock() - began - trial.original_s)
-    attempt = judged(finding, trial, state.is_asked)
+    attempt = replace(judged(finding, trial, state.is_asked), claimed_together=claimed)
+    if is_left_to_script:
+        attempt = replace(attempt, is_kept=False)
     state.attempts.append(attempt)
     if attempt.is_kept:
         state.kept.append(finding)
@@ -302,7 +322,7 @@ def judged(finding: Finding, trial: Trial, is_asked: Callable[[Finding], bool], 
     return Attempt(finding, trial, trial.verdict == FASTER, is_end_to_end)
 
 
-def _conclude(session: Session, state: _State, stop: _Stop, on_progress: Callable[[Progress], None]) -> LoopResult:
+def _conclude(session: Session, state: State, stop: Stop, on_progress: Callable[[Progress], None]) -> LoopResult:
     """Measure all kept fixes together against the original; while that is no proof, drop the latest."""
     untried = tuple(_untried(state.proposed, state)) if stop.why is not None else ()
     reverted = ""
@@ -318,10 +338,10 @@ def _conclude(session: Session, state: _State, stop: _Stop, on_progress: Callabl
             total = session.total(state.edits, safety_of(state.kept))
         except OutOfTime:
             total, problem = None, "The budget was used up before all changes could be measured together."
-            stop = _Stop(_joined(stop.sentence, problem), Why.TRIALS_OUT_OF_TIME)
+            stop = Stop(_joined(stop.sentence, problem), Why.TRIALS_OUT_OF_TIME)
             break
         except AdvisorError as error:
-            total, stop = None, _Stop(_joined(stop.sentence, str(error)), Why.PROCESS_ENDED)
+            total, stop = None, Stop(_joined(stop.sentence, str(error)), Why.PROCESS_ENDED)
             break
         if total.verdict == FASTER and (not total.is_undecided or all(map(state.is_asked, state.kept))):
             break

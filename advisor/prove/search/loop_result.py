@@ -30,6 +30,8 @@ class Attempt:
     """Tried by running the whole script, because its dataset could not be replayed."""
     why: Why | None = None
     """Why there is no result, where the trial does not show it."""
+    claimed_together: Safety | None = None
+    """What the fix and those kept before it claim together; None if it was not tried on the pipeline alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,8 @@ class LoopResult:
     kept: tuple[Finding, ...] = ()
     """In order of application."""
     total: Trial | None = None
-    """The original pipeline against all kept fixes; None if no fix is kept or they were not measured together."""
+    """The original pipeline against all kept fixes, but without one that the whole script has measured on top of them. None if no
+    fix is kept or they were not measured together."""
     stopped_because: str = ""
     """One sentence; empty if the loop ended for lack of new proposals."""
     why: Why | None = None

@@ -6,6 +6,7 @@ can be written into the user's source; and the fixes left out, with reasons.
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -126,6 +127,12 @@ class Proposals:
     def propose_for_pipeline(self, report: Report, kept: Sequence[Finding]) -> list[Finding]:
         """As `propose`, without changes of the training step, which cannot be tried on the pipeline alone."""
         return [finding for finding in self.propose(report, kept) if not finding.is_of_step]
+
+    def without_passes(self) -> Proposals:
+        """Return the same selection for findings whose gains are not those of a run with several passes."""
+        other = copy.copy(self)
+        other._analysis = None
+        return other
 
     def is_asked(self, finding: Finding) -> bool:
         """Whether the user asked for this fix by its rule's name, so that it is applied though something is undecided."""

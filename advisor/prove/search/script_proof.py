@@ -5,7 +5,7 @@ In: the result of the loop on the pipeline alone, a `WholeScript`.  Out: the upd
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from advisor.model.edits import InsertAfter, MoveAfter, SetOption
@@ -15,9 +15,10 @@ from advisor.model.untried import Why
 from advisor.prove.measure.end_to_end_result import EndToEnd, RunsInterrupted
 from advisor.prove.search.greedy_loop import judged
 from advisor.prove.search.loop_result import Attempt, LoopResult, interrupted, without_last
+from advisor.prove.search.remaining_pauses import pauses_of
 from advisor.prove.search.step_trials import attempt_of
 from advisor.prove.search.whole_script import WholeScript
-from advisor.prove.trial.trial_result import BROKEN, REFUSED, SAME, SLOWER, Trial
+from advisor.prove.trial.trial_result import BROKEN, FASTER, REFUSED, SAME, SLOWER, Trial
 from advisor.rewrite.fix_plan import is_splitting, is_untuning
 
 INJECTING_OPTIONS = (
@@ -51,11 +52,7 @@ def prove_on_script(
                 continue
             fix = attempt.finding.fix
             if loop.kept and fix is not None and is_untuning(fix):
-                # Its proof would take the runs that the kept changes need.
-                script.notes.append(
-                    f"Not measured beside other changes: {attempt.finding.title}. Run `advisor fix` again when these are written."
-                )
-                continue
+                continue  # its proof would take the runs that the kept changes need
             alone = script.measure(loop.kept, (*loop.kept, attempt.finding), attempt.finding.title)
             if alone is not None and alone.is_script_failing:
                 return replace(loop, why=Why.SCRIPT_UNSTABLE), alone
@@ -82,7 +79,10 @@ def prove_on_script(
         if late:
             missing_s = max(measured.missing_s for measured in late)
             loop = replace(loop, why=Why.SCRIPT_OUT_OF_TIME, missing_s=missing_s)
-        return _without_culprit(loop, whole, script)
+        loop, whole = _without_culprit(loop, whole, script)
+        if loop.kept and not is_untuned(loop.kept):
+            loop = _with_epochs_ended(loop, whole, script, is_asked)
+        return loop, whole
     except KeyboardInterrupt as error:
         if not is_interrupt(error):
             raise
@@ -92,6 +92,45 @@ def prove_on_script(
             whole = error.result
             script.notes.append(whole.note)
         return loop, whole
+
+
+def is_untuned(findings: Sequence[Finding]) -> bool:
+    """Whether one of the changes turns AUTOTUNE off."""
+    return any(finding.fix is not None and is_untuning(finding.fix) for finding in findings)
+
+
+def _with_epochs_ended(
+    loop: LoopResult, whole: EndToEnd | None, script: WholeScript, is_asked: Callable[[Finding], bool]
+) -> LoopResult:
+    """Measure what turning AUTOTUNE off gains on top of the kept changes, if their runs show pauses between epochs."""
+    places = [number for number, attempt in enumerate(loop.attempts) if is_untuned([attempt.finding])]
+    place = next((number for number in places if needs_script(loop.attempts[number], script.method_of)), None)
+    if place is None:
+        return loop
+    attempt = loop.attempts[place]
+    title = attempt.finding.title
+    if whole is None or whole.verdict != FASTER:
+        script.notes.append(
+            f"Not measured beside other changes: {title}. Run `advisor fix` again when these are written."
+        )
+        return loop
+    pauses = pauses_of(whole.after)
+    if pauses.why_not:
+        script.notes.append(f"Not measured beside other changes: {title}: {pauses.why_not}.")
+        return loop
+    finding = pauses.seen(attempt.finding)
+    alone = script.measure(loop.kept, (*loop.kept, finding), title, epoch_s=pauses.epoch_s)
+    tried = replace(attempt, finding=finding)
+    if alone is not None and alone.verdict != REFUSED:
+        tried = _attempt_of(tried, alone, is_asked)
+    elif alone is not None and alone.note:
+        tried = _with_note(tried, alone.note)
+    if tried.is_kept:
+        tried = _with_note(
+            tried, "Measured on top of the other changes; the figures of all changes are without this one."
+        )
+    attempts = (*loop.attempts[:place], tried, *loop.attempts[place + 1 :])
+    return replace(loop, attempts=attempts, kept=(*loop.kept, finding) if tried.is_kept else loop.kept)
 
 
 def _without_culprit(
@@ -125,6 +164,8 @@ def needs_script(attempt: Attempt, method_of: Mapping[str, str]) -> bool:
     if trial.verdict == REFUSED:
         # Halves of a function that could not be compared with it are never run.
         return not trial.is_replayable and (fix is None or not is_splitting(fix))
+    if fix is not None and is_untuning(fix) and trial.verdict == FASTER:
+        return not attempt.is_kept and not trial.is_undecided
     if fix is None or trial.verdict not in (SAME, SLOWER):
         return False
     return is_untuning(fix) or only_overlaps(fix) or only_leaves_a_buffer(fix, method_of)
@@ -174,4 +215,5 @@ def _attempt_of(attempt: Attempt, alone: EndToEnd, is_asked: Callable[[Finding],
         is_undecided=attempt.trial.is_undecided or not compared,
         is_replayable=attempt.trial.is_replayable,
     )
-    return judged(attempt.finding, trial, is_asked, is_end_to_end=True)
+    tried = judged(attempt.finding, trial, is_asked, is_end_to_end=True)
+    return replace(tried, claimed_together=attempt.claimed_together)

@@ -53,8 +53,8 @@ def is_enough(analysis: Analysis, trial: Trial) -> bool:
     True if the pipeline alone needs less than `MIN_GAIN` of the training's own time per step, so that further changes would gain
     less than that even if pipeline and training shared every core.
     """
-    own_s, pipeline_s = own_step_s(analysis), _pipeline_s(analysis, trial)
-    return own_s is not None and pipeline_s is not None and pipeline_s < MIN_GAIN.value * own_s
+    own_s, alone_s = own_step_s(analysis), pipeline_s(analysis, trial)
+    return own_s is not None and alone_s is not None and alone_s < MIN_GAIN.value * own_s
 
 
 def gain_left(analysis: Analysis, trial: Trial, finding: Finding) -> float | None:
@@ -68,7 +68,7 @@ def gain_left(analysis: Analysis, trial: Trial, finding: Finding) -> float | Non
         trial: The trial of the latest kept change: how fast the pipeline alone is now.
         finding: The proposed change. The high end of its predicted speedup of the pipeline alone counts.
     """
-    own_s, now_s = own_step_s(analysis), _pipeline_s(analysis, trial)
+    own_s, now_s = own_step_s(analysis), pipeline_s(analysis, trial)
     if own_s is None or now_s is None or finding.prediction is None or finding.fix is None:
         return None
     edits = finding.fix.edits
@@ -93,8 +93,15 @@ def own_step_s(analysis: Analysis) -> float | None:
     return own_s if own_s > 0 else None
 
 
-def _pipeline_s(analysis: Analysis, trial: Trial) -> float | None:
-    """Seconds that the pipeline alone needs for the elements of a step; with Keras' `steps_per_execution`, those are several."""
+def pipeline_s(analysis: Analysis, trial: Trial) -> float | None:
+    """Return the seconds that the pipeline alone needs for the elements of a step; None if its rate is unknown.
+
+    With Keras' `steps_per_execution`, a step takes several elements.
+
+    Args:
+        analysis: The analysis of the unchanged script.
+        trial: The trial whose changed pipeline is meant.
+    """
     per_call = analysis.keras.get("steps_per_execution")
     elements = per_call if isinstance(per_call, int) and per_call > 0 else 1
     return elements / trial.rate_after if trial.rate_after else None

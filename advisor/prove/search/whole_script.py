@@ -75,13 +75,17 @@ class WholeScript:
         """Seconds that the budget lacked for the latest measurement that was not begun."""
         self.method_of = {call.id: call.method for call in analysis.calls}
 
-    def measure(self, base: Sequence[Finding], candidate: Sequence[Finding], title: str) -> EndToEnd | None:
+    def measure(
+        self, base: Sequence[Finding], candidate: Sequence[Finding], title: str, epoch_s: float | None = None
+    ) -> EndToEnd | None:
         """Measure the script with `base` against the script with `candidate`.
 
         Args:
             base: Findings whose fixes are applied before; empty for the unchanged script.
             candidate: Findings whose fixes are applied after.
             title: Description for progress messages.
+            epoch_s: Seconds of an epoch with `base`, if the time between epochs counts, and nothing is measured after this; None:
+                those of the unchanged script.
 
         Returns:
             The measurement; None, with a note, if the script cannot be measured; with `is_out_of_time` and a note if only the
@@ -96,9 +100,11 @@ class WholeScript:
         if isinstance(patches[0], CannotRewrite) or isinstance(patches[1], CannotRewrite):
             return None
         try:
-            window = self._windows.of(self._edits_of(candidate))
+            window = self._windows.of(self._edits_of(candidate), epoch_s)
         except UnknownEpoch:
             self.notes.append(f"The whole script was not measured: {_why_epochs_matter(candidate)}")
+            return None
+        if epoch_s is not None and not self._is_usual(window, title):
             return None
         if not self._has_time(window, len(self._early_runs(patches, window))):
             return EndToEnd(REFUSED, is_out_of_time=True, missing_s=self._missing_s)
@@ -131,7 +137,7 @@ class WholeScript:
                         is_per_element=is_of_step,
                         early=early,
                         is_gain_only=is_gain_only,
-                        usual_end=self._usual_end_of(base, window),
+                        usual_end=self._usual_end_of(() if epoch_s is not None else base, window),
                     )
             except ScriptFailed as error:
                 self.runs += max(0, error.runs - len(early))
@@ -147,7 +153,8 @@ class WholeScript:
             )
         self.runs += whole.runs - len(early)  # the check has counted those
         if window.epochs is not None:
-            whole = self._of_epochs(whole, window.epochs, candidate)
+            runs = f"The runs for {title!r}, on top of the other changes," if epoch_s is not None else ""
+            whole = self._of_epochs(whole, window.epochs, candidate, runs or "The runs of the whole script")
         self._on_progress(Progress(RESULT, text=line_of_whole(title, whole)))
         if whole.how:
             self.notes.append(whole.how)
@@ -174,6 +181,16 @@ class WholeScript:
             return None
         return window if window.runs_s() <= self._deadline - self._clock() else None
 
+    def _is_usual(self, window: ScriptWindow, title: str) -> bool:
+        """Whether the fewest runs end in the usual time; otherwise a note says that they are not made."""
+        if self._usual_end is None or self._clock() + window.runs_s() <= self._usual_end:
+            return True
+        runs = f"{2 * MIN_PAIRS} runs would take about {format_ns(window.runs_s() * NS_PER_S)} more"
+        self.notes.append(
+            f"Not measured beside other changes: {title}: {runs}. Run `advisor fix` again when these are written."
+        )
+        return False
+
     def _usual_end_of(self, base: Sequence[Finding], window: ScriptWindow) -> float | None:
         """When to leave a measurement undecided; early enough for that of all changes, which follows one on top of others."""
         if self._usual_end is None:
@@ -195,10 +212,16 @@ class WholeScript:
     def _edits_of(self, findings: Sequence[Finding]) -> tuple[Edit, ...]:
         return edits_of(findings, {call.id: call for call in self._analysis.calls})
 
-    def _of_epochs(self, whole: EndToEnd, window: EpochWindow, candidate: Sequence[Finding]) -> EndToEnd:
-        """The measurement over whole epochs.
+    def _of_epochs(self, whole: EndToEnd, window: EpochWindow, candidate: Sequence[Finding], runs: str) -> EndToEnd:
+        """The measurement over whole epochs, with a note about the runs.
 
         It is `broken` if the changed script still makes the dataset in every epoch, although a change makes it once.
+
+        Args:
+            whole: The measurement.
+            window: The window of each run.
+            candidate: The changes.
+            runs: What the note calls the runs.
         """
         read = [statistics.median(run.datasets for run in runs) for runs in (whole.before, whole.after) if runs]
         is_made_once = any(finding.fix is not None and is_building_once(finding.fix) for finding in candidate)
@@ -209,7 +232,7 @@ class WholeScript:
             return whole
         what = "the script makes the dataset" if is_made_once else "TensorFlow destroys the iterator"
         self.notes.append(
-            f"The runs of the whole script were timed over {format_epochs(window.epochs)} each: the time per step includes the "
+            f"{runs} were timed over {format_epochs(window.epochs)} each: the time per step includes the "
             f"time between epochs, in which {what}."
         )
         return replace(whole, epochs=window.epochs)

@@ -131,6 +131,7 @@ class ProofSession:
         candidate: tuple[Edit, ...],
         claimed: Safety,
         predicted_memory_bytes: int | None = None,
+        is_first_pass: bool = False,
     ) -> Trial:
         """Measure `current` against `current + candidate`, and compare the elements of the latter with the original ones.
 
@@ -139,10 +140,12 @@ class ProofSession:
             candidate: Edits to try, applied after the current ones.
             claimed: The claimed effect of all these edits on the data.
             predicted_memory_bytes: Additional memory predicted for the candidate.
+            is_first_pass: Time both without their caches in memory, as in the pass that fills these.
         """
         end = self._deadline if self.trials_end is None else min(self._deadline, self.trials_end)
         seconds = max(1.0, min(TRIAL_S.value, end - time.monotonic()))
-        request = TryFix(edits_to_json(current), edits_to_json(candidate), claimed, predicted_memory_bytes, seconds)
+        current_edits, candidate_edits = edits_to_json(current), edits_to_json(candidate)
+        request = TryFix(current_edits, candidate_edits, claimed, predicted_memory_bytes, seconds, is_first_pass)
         try:
             return self._ask(request, Tried).trial
         except Hangs:
@@ -154,8 +157,12 @@ class ProofSession:
         except CannotDo as error:
             return Trial(REFUSED, note=str(error), is_replayable=False)
 
-    def profile(self, edits: tuple[Edit, ...]) -> Path:
+    def profile(self, edits: tuple[Edit, ...], is_first_pass: bool = False) -> Path:
         """Profile the edited pipeline alone.
+
+        Args:
+            edits: The edits.
+            is_first_pass: Without its caches in memory, as in the pass that fills them.
 
         Returns:
             A run folder with the profile and a recording that uses the call ids of the first run.
@@ -166,7 +173,8 @@ class ProofSession:
         self._profiles += 1
         out = self._out / f"edited-{self._profiles}"
         try:
-            self._ask(Profile(edits_to_json(edits), out.resolve(), self._as_if_step_ns), Profiled)
+            request = Profile(edits_to_json(edits), out.resolve(), self._as_if_step_ns, is_first_pass)
+            self._ask(request, Profiled)
         except Hangs:
             self._hangs += 1
             self._end(is_hanging=True)

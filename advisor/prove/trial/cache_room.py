@@ -11,22 +11,11 @@ from typing import Any
 from advisor.host.calibration.prediction import MEMORY_SHARE
 from advisor.host.calibration.proof import CACHE_RESERVE, SAMPLED_ELEMENTS
 from advisor.host.machine import memory_bytes
-from advisor.model.calls import INFINITE_CARDINALITY, Call
-from advisor.model.edits import Edit, InsertAfter
+from advisor.model.calls import INFINITE_CARDINALITY
 from advisor.model.units import format_bytes, format_share
 from advisor.prove.trial.elements.element_digests import Bounds, collect
 from advisor.replay.dataset_objects import upstream_of
 from advisor.replay.replay import Built, Replay
-
-
-def adds_cache(edit: Edit) -> bool:
-    """Whether an edit adds a cache in memory."""
-    return isinstance(edit, InsertAfter) and edit.method == "cache" and not edit.arguments
-
-
-def is_in_memory(call: Call) -> bool:
-    """Whether a call of the script is a cache in memory."""
-    return call.method == "cache" and call.arguments.get("filename") in ("", None)
 
 
 def caches_filled(work: Replay) -> list[Any]:

@@ -53,6 +53,7 @@ class InProcessSession:
         candidate: tuple[Edit, ...],
         claimed: Safety,
         predicted_memory_bytes: int | None = None,
+        is_first_pass: bool = False,
     ) -> Trial:
         """See `ProofSession.try_fix`.
 
@@ -61,20 +62,26 @@ class InProcessSession:
             candidate: Edits to try, applied after the current ones.
             claimed: The claimed effect of all these edits on the data.
             predicted_memory_bytes: Additional memory predicted for the candidate; None if unknown.
+            is_first_pass: Time both without their caches in memory, as in the pass that fills these.
         """
         seconds = max(10.0, min(PROMPT_TRIAL_S.value, self._deadline - time.monotonic()))
-        return self._runner.try_fix(current, candidate, claimed, predicted_memory_bytes, seconds)
+        return self._runner.try_fix(current, candidate, claimed, predicted_memory_bytes, seconds, is_first_pass)
 
     def total(self, edits: tuple[Edit, ...], claimed: Safety) -> Trial:
         """See `ProofSession.total`."""
         return self.try_fix((), edits, claimed)
 
-    def profile(self, edits: tuple[Edit, ...]) -> Path:
-        """See `ProofSession.profile`."""
+    def profile(self, edits: tuple[Edit, ...], is_first_pass: bool = False) -> Path:
+        """See `ProofSession.profile`.
+
+        Args:
+            edits: The edits.
+            is_first_pass: Without its caches in memory, as in the pass that fills them.
+        """
         self._profiles += 1
         out = self._folder / f"run-{self._profiles}"
         try:
-            self._runner.profile(edits, out, self._facts)
+            self._runner.profile(edits, out, self._facts, is_first_pass=is_first_pass)
         except CannotMeasure as error:
             text = str(error)
             raise AdvisorError(f"{text[:1].upper()}{text[1:].rstrip('.')}.") from None

@@ -55,6 +55,8 @@ class TryFix(msgspec.Struct, frozen=True, tag=True):
     predicted_memory_bytes: int | None
     seconds: float
     """Time for the trial."""
+    is_first_pass: bool = False
+    """Time both without their caches in memory, as in the pass that fills these."""
 
 
 class Profile(msgspec.Struct, frozen=True, tag=True):
@@ -65,6 +67,8 @@ class Profile(msgspec.Struct, frozen=True, tag=True):
     """The run folder."""
     as_if_step_ns: int = 0
     """Length of a wait after each element, in place of a training step; 0: the elements are taken as fast as possible."""
+    is_first_pass: bool = False
+    """Without caches in memory, as in the pass that fills them."""
 
 
 class CompareNumbers(msgspec.Struct, frozen=True, tag=True):

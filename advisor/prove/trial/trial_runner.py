@@ -25,12 +25,13 @@ from advisor.host.calibration.proof import (
 )
 from advisor.host.machine import memory_bytes
 from advisor.model.calls import Site
-from advisor.model.edits import BuildOnce, Edit, MoveAfter, Remove
+from advisor.model.edits import BuildOnce, Edit, MoveAfter, Remove, adds_cache
 from advisor.model.finding import Safety
 from advisor.model.units import format_bytes, format_share
+from advisor.predict.caching import is_in_memory
 from advisor.prove.trial.ab_benchmark import Measurement, measure
 from advisor.prove.trial.ab_side import CannotMeasure, Plan, Side
-from advisor.prove.trial.cache_room import adds_cache, bytes_held, caches_filled, is_in_memory, too_big
+from advisor.prove.trial.cache_room import bytes_held, caches_filled, too_big
 from advisor.prove.trial.elements.distribution_tests import SMALLEST_SAMPLE
 from advisor.prove.trial.elements.element_digests import Bounds
 from advisor.prove.trial.elements.equivalence import Equivalence
@@ -94,6 +95,7 @@ class TrialRunner:
         claimed: Safety,
         predicted_memory_bytes: int | None,
         budget_s: float,
+        is_first_pass: bool = False,
     ) -> Trial:
         """See `ProofSession.try_fix`.
 
@@ -103,11 +105,12 @@ class TrialRunner:
             claimed: The claimed effect of all these edits on the data.
             predicted_memory_bytes: Additional memory predicted for the candidate; None if unknown.
             budget_s: Seconds for the whole trial.
+            is_first_pass: Time both pipelines without their caches in memory, as in the pass that fills these.
         """
         deadline, known_s = time.monotonic() + budget_s, self._equivalence.original_s
         edits, current = self._spread((*current, *candidate)), self._spread(current)
         try:
-            trial = self._try(edits, current, claimed, predicted_memory_bytes, deadline)
+            trial = self._try(edits, current, claimed, predicted_memory_bytes, deadline, is_first_pass)
             return replace(trial, original_s=self._equivalence.original_s - known_s)
         except CannotReplay as error:
             return Trial(REFUSED, note=str(error), is_replayable=isinstance(error, CannotVectorize | CannotSplit))
@@ -121,6 +124,7 @@ class TrialRunner:
         claimed: Safety,
         predicted_memory_bytes: int | None,
         deadline: float,
+        is_first_pass: bool,
     ) -> Trial:
         no_room = too_big(predicted_memory_bytes)
         if no_room:
@@ -134,7 +138,7 @@ class TrialRunner:
         added = [edit for edit in edits if edit not in current]
         if added and all(isinstance(edit, BuildOnce) for edit in added):
             return replace(trial, note=f"{trial.note} {_MADE_ONCE}".strip(), is_replayable=False)
-        before, after = self._rebuild(self._as_trained(current)), self._rebuild(self._as_trained(edits))
+        before, after = (self._rebuild(self._as_trained(each), is_first_pass) for each in (current, edits))
         no_room = self._cache_too_big(after)
         if no_room:
             return replace(trial, note=no_room)
@@ -249,12 +253,16 @@ class TrialRunner:
         """
         return self._side(name, self._rebuild(self._as_trained(())), plan, is_edited=False)
 
-    def _rebuild(self, edits: tuple[Edit, ...]) -> Replay:
+    def _rebuild(self, edits: tuple[Edit, ...], is_first_pass: bool = False) -> Replay:
         self._number += 1
         files = self._files / f"side{self._number}"
         shutil.rmtree(self._files / f"side{self._number - 4}", ignore_errors=True)
         files.mkdir(parents=True, exist_ok=True)
-        work = Replay(self._recorder, edits, files=files)
+        skipped = None
+        if is_first_pass:
+            recorded = self._recorder.calls()
+            skipped = frozenset(call.id for call in recorded if is_in_memory(call) and call.nested_in is None)
+        work = Replay(self._recorder, edits, files=files, skipped=skipped)
         work.dataset(self._call_id)
         return work
 
@@ -282,6 +290,7 @@ class TrialRunner:
         facts: Callable[[], dict[str, Any]],
         as_if_step_ns: int = 0,
         consumed_at: Site | None = None,
+        is_first_pass: bool = False,
     ) -> None:
         """Profile the pipeline with these edits in isolation.
 
@@ -291,6 +300,7 @@ class TrialRunner:
             facts: Returns further fields of the `Recording`, see `profile_pipeline`.
             as_if_step_ns: Length of the wait after each element.
             consumed_at: Where the script reads the dataset; None: where it was made.
+            is_first_pass: Without its caches in memory, as in the pass that fills them.
 
         Raises:
             CannotMeasure: The pipeline does not reach a steady state, or ends before a window could be profiled.
@@ -298,7 +308,7 @@ class TrialRunner:
         """
         from advisor.prove.trial.pipeline_profile import profile_pipeline
 
-        work = self._rebuild(self._spread(edits))
+        work = self._rebuild(self._spread(edits), is_first_pass)
         side = self._side("with the fixes", work, Plan(), is_edited=bool(edits))
         self._report("profiling", 0, None)
         side.prepare(lambda: self._report("warming up", 0, None))

@@ -150,20 +150,22 @@ def test_a_run_without_timed_steps_is_too_short(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("usual_end", "pairs", "verdict"),
+    ("run_s", "usual_end", "pairs", "verdict"),
     [
-        (None, 6, FASTER),
-        (1120.0, 6, FASTER),  # six pairs of 20 s
-        (1119.0, 4, REFUSED),
-        (1000.0, 3, REFUSED),  # however little time there is, there is one look
+        (20.0, None, 6, FASTER),
+        (20.0, 1240.0, 6, FASTER),  # six pairs of 40 s
+        (20.0, 1180.0, 6, FASTER),  # four pairs end in time; the next look is a minute late, and would decide
+        (20.0, 1179.0, 4, REFUSED),
+        (20.0, 1159.0, 3, REFUSED),  # the look at four pairs would not decide
+        (20.0, 1000.0, 3, REFUSED),  # however little time there is, there is one look
     ],
 )
-def test_what_is_not_clear_after_the_usual_time_stays_undecided(usual_end, pairs, verdict, monkeypatch):
-    """Each run takes 10 s; the clock is made up. Three and four pairs vary too much for a verdict, six do not."""
+def test_what_is_not_clear_after_the_usual_time_stays_undecided(run_s, usual_end, pairs, verdict, monkeypatch):
+    """The clock is made up. Three and four pairs vary too much for a verdict, six do not."""
     now, made = [1000.0], []
 
     def timed(request, on_progress, is_with_gaps):
-        now[0] += 10.0
+        now[0] += run_s
         made.append(request.script.name)
         ratio = (1.12, 1.4, 1.12, 1.4, 1.26, 1.26)[made.count("B") - 1]
         return RunSteps((10.0 * ratio if request.script.name == "B" else 10.0) * MS, None, 50, None)

@@ -32,6 +32,16 @@ def test_other_loops_count_from_the_beginning_of_the_window():
     )  # the second other `for`; the first one and `next` have too few steps
 
 
+def test_the_pauses_are_those_of_the_epochs_after_the_first_one():
+    """The first epoch traces and compiles."""
+    made = recording([10] * 6)
+    ended_at = ((900 * MS, 300 * MS), (1_900 * MS, 2 * MS), (3_100 * MS, 250 * MS))
+    consumers = tuple(dataclasses.replace(consumer, releases=ended_at) for consumer in made.consumers)
+    paused = steps_of(dataclasses.replace(made, consumers=consumers)).pauses
+    assert paused == ((1_000 * MS, 2 * MS), (1_200 * MS, 250 * MS))
+    assert steps_of(made).pauses == ()
+
+
 def test_keras_does_not_show_its_wait():
     assert steps_of(recording([10] * 6)).wait_share is None
 

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 
 import pytest
 
+from advisor.capture.request import CaptureRequest
 from advisor.host.calibration.proof import MARGIN_STEPS
 from advisor.model.calls import INFINITE_CARDINALITY, UNKNOWN_CARDINALITY, Call
-from advisor.model.edits import InsertAfter, SetArgument
-from advisor.prove.measure.steady_state import UnknownEpoch, steps_to_fill_caches, steps_until_steady
-from advisor.testing import batch, map_, pipeline, source
+from advisor.model.edits import InsertAfter, MoveAfter, Remove, SetArgument
+from advisor.prove.measure.script_windows import ScriptWindows
+from advisor.prove.measure.steady_state import (
+    UnknownEpoch,
+    steps_to_fill_caches,
+    steps_until_own_are_full,
+    steps_until_steady,
+)
+from advisor.testing import batch, cache, map_, pipeline, source
 
 
 def made(*stages):
@@ -47,6 +55,34 @@ def test_what_nobody_knows_is_not_guessed():
     analysis = made(source("Generator", elements=UNKNOWN_CARDINALITY), map_("decode", ms=5), batch(32))
     with pytest.raises(UnknownEpoch):
         steps_until_steady(analysis, cached(analysis, "map"))
+
+
+def test_a_cache_of_the_script_is_full_after_its_first_epoch():
+    analysis = made(source(elements=1000), map_("decode", ms=5), cache(), batch(32))
+    own = call(analysis, "cache")
+    assert steps_until_own_are_full(analysis, ()) == 31 + MARGIN_STEPS.value
+    assert steps_until_own_are_full(analysis, (SetArgument(own.id, "name", "it"),)) == 31 + MARGIN_STEPS.value
+    assert steps_until_own_are_full(analysis, (Remove(own.id),)) is None
+    assert steps_until_own_are_full(analysis, (MoveAfter(own.id, call(analysis, "batch").id),)) is None
+
+
+def test_without_a_cache_that_is_kept_there_is_nothing_to_wait_for():
+    assert steps_until_own_are_full(made(source(elements=1000), map_("decode", ms=5), batch(32)), ()) is None
+    again = pipeline(
+        source(elements=320), map_("decode", ms=5), cache(), batch(32), consumer_ms=5, epochs=4, making_ms=300
+    ).analysis
+    assert steps_until_own_are_full(again, ()) is None  # made again for every epoch
+    unknown = made(source("Generator", elements=UNKNOWN_CARDINALITY), map_("decode", ms=5), cache(), batch(32))
+    assert steps_until_own_are_full(unknown, ()) is None
+
+
+@pytest.mark.parametrize(("elements", "is_waited_for"), [(3_200, True), (32_000, False)])
+def test_the_window_follows_the_first_epoch_if_that_is_short(elements, is_waited_for):
+    """Otherwise one side may be timed in it, and the other one after it."""
+    analysis = made(source("Range", elements=elements), map_("decode", ms=1), cache(), batch(32))
+    windows = ScriptWindows(CaptureRequest(Path("unused"), Path("train.py")), analysis, 10.0)
+    warmup = windows.of((SetArgument(call(analysis, "map").id, "num_parallel_calls", 4),)).request.warmup
+    assert warmup == (elements // 32 + MARGIN_STEPS.value if is_waited_for else None)
 
 
 def chain(*stages):

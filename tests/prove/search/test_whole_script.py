@@ -76,7 +76,7 @@ def test_live_processes_are_used_if_the_request_asks_for_them(
     monkeypatch.setattr(whole_script, "measure_end_to_end", measured("fresh"))
     request = CaptureRequest(Path("unused"), Path("train.py"), takes_turns=takes_turns)
     window = ScriptWindow(request, 10.0, epochs=epochs)
-    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits: window)
+    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits, epoch_s=None: window)
     monkeypatch.setattr(ScriptWindows, "has_steps", True)
     analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
     whole = WholeScript(request, analysis, Proposals({}, None), 10.0, 1e12, lambda progress: None, clock=lambda: 0.0)
@@ -92,6 +92,44 @@ def test_runs_without_autotune_are_timed_over_whole_epochs(value: bool, is_of_ep
     windows = ScriptWindows(CaptureRequest(Path("unused"), Path("train.py")), analysis, 10.0)
     window = windows.of((SetOption(analysis.calls[-1].id, "autotune.enabled", value),))
     assert (window.epochs is not None) is is_of_epochs
+
+
+def test_on_top_of_other_changes_the_epochs_are_those_of_the_changed_script() -> None:
+    """Ten steps of 5 ms take 0.05 s; with the changes, an epoch takes 1 s with its pause."""
+    analysis = pipeline(source("Range", elements=320), batch(32), consumer_ms=5, epochs=50).analysis
+    windows = ScriptWindows(CaptureRequest(Path("unused"), Path("train.py")), analysis, 10.0)
+    untuned = (SetOption(analysis.calls[-1].id, "autotune.enabled", value=False),)
+    usual, on_top = windows.of(untuned), windows.of(untuned, 1.0)
+    assert usual.epochs is not None and on_top.epochs is not None
+    assert (on_top.epochs.epochs, on_top.epochs.steps) == (3, 30) and usual.epochs.epochs > 10
+    assert on_top.epochs.seconds == 1.0 * (on_top.epochs.warmup / 10 + 3)
+
+
+@pytest.mark.parametrize(("usual_end", "is_measured"), [(59.0, False), (61.0, True), (None, True)])
+def test_what_comes_last_is_only_measured_in_the_usual_time(
+    usual_end: float | None, is_measured: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+
+    def measured(*args: object, **kwargs: object) -> EndToEnd:
+        told.append(kwargs["usual_end"])
+        return EndToEnd("same")
+
+    monkeypatch.setattr(whole_script, "measure_end_to_end", measured)
+    request = CaptureRequest(Path("unused"), Path("train.py"))
+    window = ScriptWindow(request, 10.0, epochs=EpochWindow(60, 180, 3, 9.0))
+    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits, epoch_s=None: window)
+    monkeypatch.setattr(ScriptWindows, "has_steps", True)
+    analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
+    script = WholeScript(
+        request, analysis, Proposals({}, None), 10.0, 1e12, lambda progress: None, lambda: 0.0, usual_end=usual_end
+    )
+    finding = Finding("epoch-pauses", "End epochs", "Because.", fix=None)
+    monkeypatch.setattr(script, "_edits_of", lambda findings: ())
+    monkeypatch.setattr(script._proposals, "patch", lambda findings: Patch())
+    assert (script.measure((finding,), (finding, finding), "End epochs", epoch_s=1.0) is not None) is is_measured
+    assert told == ([usual_end] if is_measured else [])
+    assert any("6 runs would take about 1 min more" in note for note in script.notes) is not is_measured
 
 
 @pytest.mark.parametrize(
@@ -110,7 +148,7 @@ def test_only_a_dataset_that_is_to_be_made_once_may_not_be_read_again(
     monkeypatch.setattr(whole_script, "measure_end_to_end", lambda *args, **kwargs: faster)
     request = CaptureRequest(Path("unused"), Path("train.py"))
     window = ScriptWindow(request, 10.0, epochs=EpochWindow(60, 180, 3, 9.0))
-    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits: window)
+    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits, epoch_s=None: window)
     monkeypatch.setattr(ScriptWindows, "has_steps", True)
     analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
     script = WholeScript(request, analysis, Proposals({}, None), 10.0, 1e12, lambda progress: None, lambda: 0.0)
@@ -134,7 +172,7 @@ def test_a_change_on_top_of_others_leaves_time_for_the_measurement_of_all(
 
     monkeypatch.setattr(whole_script, "measure_end_to_end", measured)
     request = CaptureRequest(Path("unused"), Path("train.py"))
-    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits: ScriptWindow(request, 10.0))
+    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits, epoch_s=None: ScriptWindow(request, 10.0))
     monkeypatch.setattr(ScriptWindows, "has_steps", True)
     analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
     script = WholeScript(
@@ -159,7 +197,7 @@ def test_a_run_of_the_unchanged_script_that_fails_ends_the_proof_and_keeps_what_
 
     monkeypatch.setattr(whole_script, "measure_end_to_end", fails)
     request = CaptureRequest(Path("unused"), Path("train.py"))
-    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits: ScriptWindow(request, 10.0))
+    monkeypatch.setattr(ScriptWindows, "of", lambda windows, edits, epoch_s=None: ScriptWindow(request, 10.0))
     monkeypatch.setattr(ScriptWindows, "has_steps", True)
     analysis = pipeline(source(), map_("decode", ms=5), batch(32), consumer_ms=5).analysis
     script = WholeScript(request, analysis, Proposals({}, None), 10.0, 1e12, lambda progress: None, clock=lambda: 0.0)

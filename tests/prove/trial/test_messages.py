@@ -20,6 +20,7 @@ from advisor.model.edits import (
     Edit,
     InsertAfter,
     MoveAfter,
+    Number,
     Remove,
     SetArgument,
     SetFunction,
@@ -29,6 +30,7 @@ from advisor.model.edits import (
     Vectorize,
     VectorizeParts,
     VectorizeRagged,
+    WrapData,
 )
 from advisor.model.finding import Safety
 from advisor.model.outcome import Interval
@@ -81,6 +83,7 @@ EDITS = (
     VectorizeParts("c1", "def f_batch(x):\n    return x\n", "f_batch", "def f(x):\n    return x\n", 3),
     VectorizeRagged("c1", 2, (0, 1), "-", 32),
     SetFunction("c1", "lambda window: window"),
+    WrapData("c1", "c2", "tf.signal.frame(data, size, 1)", (Number("size", 3),)),
     SplitMap(
         "c1", "def f_1(x):\n    return x\n", "def f_2(x):\n    return x\n", ("x",), "f_1", "f_2", "def f(x):", 3, False
     ),

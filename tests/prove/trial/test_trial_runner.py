@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from advisor.capture.instrument.dataset_ids import call_id_of
 from advisor.capture.instrument.recorder import Recorder
 from advisor.host.calibration.prediction import MEMORY_SHARE
 from advisor.host.machine import memory_bytes
-from advisor.model.edits import InsertAfter
+from advisor.model.edits import InsertAfter, Remove, SetArgument
 from advisor.model.finding import Safety
 from advisor.prove.trial import cache_room, trial_runner
 from advisor.prove.trial.elements.equivalence import Equivalence
@@ -79,6 +80,26 @@ def test_the_elements_of_the_same_edits_are_compared_once(recorded, tmp_path, mo
     assert len(compared) == 2
     runner.try_fix((), (last,), Safety.EXACT, None, budget_s=60.0)
     assert len(compared) == 3
+
+
+@pytest.mark.tensorflow
+@pytest.mark.timed
+def test_what_fills_a_cache_is_timed_in_the_first_pass(recorded, tmp_path):
+    """Once the cache is full, its cost is no longer seen."""
+    import tensorflow as tf
+
+    def slow(x):
+        return tf.numpy_function(lambda number: time.sleep(0.002) or number, [x], tf.int64)
+
+    dataset = tf.data.Dataset.range(60).map(slow).cache().map(lambda x: x + 1).batch(2)
+    recorded.recorder.is_open = False
+    runner = TrialRunner(recorded.recorder, call_id_of(dataset), tmp_path, lambda phase, done, total: None)
+    parallel = SetArgument(recorded.call("map", 0).id, "num_parallel_calls", 4)
+    moved = (Remove(recorded.call("cache").id), InsertAfter(recorded.call("batch").id, "cache"))
+    first = runner.try_fix(moved, (parallel,), Safety.EXACT, None, budget_s=60.0, is_first_pass=True)
+    later = runner.try_fix(moved, (parallel,), Safety.EXACT, None, budget_s=20.0)
+    assert first.verdict == FASTER and first.safety_seen is Safety.EXACT and first.speedup.low > 1.5
+    assert later.rate_before > 10 * first.rate_before
 
 
 def test_the_second_side_must_fit_beside_the_first(monkeypatch):

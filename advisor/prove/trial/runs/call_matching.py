@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from advisor.model.calls import Call
-from advisor.model.edits import Edit, MoveAfter
+from advisor.model.edits import Edit, InsertAfter, MoveAfter, WrapData
 from advisor.model.lineage import Lineage
 from advisor.replay.edited import CannotReplay
 
@@ -88,6 +88,8 @@ class CallMatching:
         """
         if isinstance(edit, MoveAfter):
             return replace(edit, call_id=self._id(edit.call_id), after_id=self._id(edit.after_id))
+        if isinstance(edit, InsertAfter | WrapData):
+            return replace(edit, call_id=self._id(edit.call_id), reader_id=self._id(edit.reader_id))
         return replace(edit, call_id=self._id(edit.call_id))
 
     def now_id(self, call_id: str) -> str:

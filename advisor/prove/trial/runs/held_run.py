@@ -116,12 +116,18 @@ class HeldRun(CountedRun):
             case TryFix():
                 current, candidate = self._edits(request.current), self._edits(request.candidate)
                 trial = runner.try_fix(
-                    current, candidate, request.claimed, request.predicted_memory_bytes, request.seconds
+                    current,
+                    candidate,
+                    request.claimed,
+                    request.predicted_memory_bytes,
+                    request.seconds,
+                    request.is_first_pass,
                 )
                 return Tried(trial)
             case Profile():
                 edits, step_ns = self._edits(request.edits), request.as_if_step_ns
-                runner.profile(edits, request.out, self._recorded, step_ns, self._consumed_at if step_ns else None)
+                consumed_at = self._consumed_at if step_ns else None
+                runner.profile(edits, request.out, self._recorded, step_ns, consumed_at, request.is_first_pass)
                 return Profiled()
             case CompareNumbers():
                 edits, numbered = self._edits(request.edits), self._edits(request.numbered)
