@@ -8,7 +8,8 @@ script, the time of a pass over the data and of the whole run: as written, with 
 `advisor fix` leaves it, unasked and with `--allow reordered`. A ratio of 1 means as fast as the expert.
 
 Passes of all variants alternate in one process, after a first pass of each that fills caches; those of the expert and of fixed
-scripts go on for `--seconds` more. Whole runs alternate in fresh processes; their time begins behind the import of TensorFlow.
+scripts go on for `--seconds` more. Whole runs of these alternate in fresh processes; their time begins behind the import of
+TensorFlow.
 Where no change waits for `--allow reordered`, the script that was fixed unasked stands for that one, too.
 `--results` keeps what was measured, as JSON lines.
 """
@@ -78,7 +79,7 @@ def main() -> None:
     parser.add_argument("--only", action="append", metavar="NAME", help="a script; may be repeated")
     parser.add_argument("--turns", type=int, default=5, help="passes of each variant (default: 5)")
     parser.add_argument("--seconds", type=float, default=30, metavar="S", help="go on with passes (default: 30)")
-    parser.add_argument("--runs", type=int, default=3, help="whole runs of each variant (default: 3)")
+    parser.add_argument("--runs", type=int, default=5, help="whole runs of the expert's and fixed scripts (default: 5)")
     parser.add_argument("--budget", metavar="T", help="budget of each `advisor fix` (default: its own)")
     parser.add_argument("--results", type=Path, help="JSON lines of the scripts measured so far")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="copy the fixed scripts and the reports there")
@@ -142,12 +143,13 @@ def measured(name: str, options: argparse.Namespace) -> Result:
         shutil.copy(FOLDER / "passes.py", place)
         command = [sys.executable, str(Path(place) / "passes.py"), *map(str, (options.turns, options.seconds, 2))]
         command += map(str, scripts.values())
-        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        passes = dict(zip(scripts, json.loads(shown), strict=True))
-        whole: dict[str, list[float]] = {variant: [] for variant in scripts}
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        passes = dict(zip(scripts, json.loads(printed), strict=True))
+        shown = [variant for variant in scripts if variant not in (WRITTEN, AUTOTUNE)]
+        whole: dict[str, list[float]] = {variant: [] for variant in shown}
         for _ in range(options.runs):
-            for variant, script in scripts.items():
-                whole[variant].append(run_seconds(script))
+            for variant in shown:
+                whole[variant].append(run_seconds(scripts[variant]))
         for times in (passes, whole):
             times.setdefault(ALLOWED, times[FIXED])
         return Result(name, passes, whole, kept, seconds)
