@@ -250,8 +250,8 @@ SHUTDOWN_S = Constant(2.0, "s")
 SCRIPT_SETTLE_S = Constant(3.0, "s", "The warm-up of `advisor.capture.window`: ten steps and two seconds.")
 """Estimated warm-up of a run without new caches."""
 OWN_CACHE_FILL_S = Constant(20.0, "s", "Chosen: six runs take two minutes longer at most. Not measured.")
-"""The window of a run follows the first epoch if a cache of the unchanged script is full after so many seconds at most. Otherwise one
-side may be timed in the first epoch, and the other one after it."""
+"""The window of a run follows the first epoch if a cache of the unchanged script is full after so many seconds at most. Otherwise
+one side may be timed in the first epoch, and the other one after it."""
 UNKNOWN_STEP_S = Constant(0.1, "s")
 """Estimated step time if it is unknown."""
 MIN_RUN_STEPS = Constant(3, "steps")

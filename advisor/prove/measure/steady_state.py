@@ -66,8 +66,8 @@ def steps_until_own_are_full(analysis: Analysis, edits: Sequence[Edit]) -> int |
         edits: The edits.
 
     Returns:
-        The steps; None if there is no such cache, if the edits remove or move one, if one starts empty in every epoch, or if it is
-        unknown.
+        The steps; None if there is no such cache, if the edits remove or move one, if one starts empty in every epoch, or if the
+        number of steps per epoch is unknown.
     """
     pipeline = analysis.main
     consumed = consumed_call(analysis, pipeline) if pipeline else None

@@ -76,7 +76,7 @@ def test_without_a_cache_that_is_kept_there_is_nothing_to_wait_for():
     assert steps_until_own_are_full(unknown, ()) is None
 
 
-@pytest.mark.parametrize(("elements", "is_waited_for"), [(3_200, True), (32_000, False)])
+@pytest.mark.parametrize(("elements", "is_waited_for"), [(3_200, True), (320_000, False)])
 def test_the_window_follows_the_first_epoch_if_that_is_short(elements, is_waited_for):
     """Otherwise one side may be timed in it, and the other one after it."""
     analysis = made(source("Range", elements=elements), map_("decode", ms=1), cache(), batch(32))
