@@ -19,6 +19,7 @@ from advisor.rule import (
     Rule,
     batch_edit,
     is_fed,
+    is_short,
     last_batch,
     measured_ns,
     op_work,
@@ -64,8 +65,8 @@ class SmallBatch(Rule):
     max_memory_share: float = 0.5
     """GPU only: peak share of the device memory in use. A batch of twice the size has to fit."""
     max_op_us: float = 20.0
-    """CPU only: self time in microseconds up to which an op is considered short, averaged over the ops of its type.
-    Scheduling an op takes a few microseconds."""
+    """CPU only: median self time in microseconds up to which the ops of a type are considered short. Scheduling an op takes
+    a few microseconds."""
     min_ops: float = 100.0
     """CPU only: short ops per step. With fewer, they do not dominate the step."""
     min_op_share: float = 0.3
@@ -110,9 +111,7 @@ class SmallBatch(Rule):
         )
 
     def _on_cpu(self, analysis: Analysis, facts: DeviceFacts, call: Call | None) -> Iter[Finding]:
-        work = op_work(
-            analysis, lambda row: not row.is_eager and row.self_ns <= self.max_op_us * 1000 * row.occurrences
-        )
+        work = op_work(analysis, lambda row: is_short(row, self.max_op_us * 1000))
         size = call.arguments.get("batch_size") if call is not None else None
         if work is None or not isinstance(size, int) or size > self.max_batch_size:
             return

@@ -100,6 +100,9 @@ class OpRow:
     """Share of its kernels' time on tensor cores; None without kernels."""
     num_ops: Count = 1
     """Number of ops of that type; 1 for an op."""
+    median_self_ns: Amount | None = None
+    """Median self time of one run on the host. Of a type, the mean of the medians of its ops, weighted by their runs. Unlike the
+    mean, it leaves out runs in which the thread was interrupted."""
     mean_ns: Amount = field(init=False)
     """Mean duration of one occurrence."""
 

@@ -132,6 +132,19 @@ def rows_per_step(analysis: Analysis) -> int | None:
     return size * (per_call if isinstance(per_call, int) and per_call > 0 else 1)
 
 
+def is_short(row: OpRow, most_ns: float) -> bool:
+    """Whether ops of this type run in graphs and usually have at most this self time.
+
+    Args:
+        row: The row of an op type.
+        most_ns: The self time in ns.
+    """
+    usual_ns = row.median_self_ns
+    if usual_ns is None:
+        usual_ns = row.self_ns / row.occurrences if row.occurrences else 0.0
+    return not row.is_eager and usual_ns <= most_ns
+
+
 def op_work(analysis: Analysis, is_counted: Callable[[OpRow], bool] = lambda row: True) -> OpWork | None:
     """Return the cost of the host's ops per step.
 

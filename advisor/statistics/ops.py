@@ -42,6 +42,8 @@ class OpSum:
     """The part of `own` in runs outside a function."""
     is_eager: bool = False
     """Whether a run was eager."""
+    usual: int = 0
+    """The part of `own` if every run had taken the median of the runs of the same op on its host; 0 on a device."""
 
     def add(self, other: OpSum) -> None:
         """Add other runs of the op."""
@@ -50,6 +52,7 @@ class OpSum:
         self.own += other.own
         self.eager += other.eager
         self.is_eager |= other.is_eager
+        self.usual += other.usual
 
 
 @dataclass(slots=True)
@@ -118,10 +121,12 @@ def _add_host(side: SideSums, activity: HostActivity) -> None:
     total, self_time = _sums(name, duration, count), _sums(name, own, count)
     is_eager = _eager(activity, rows)
     eager, eager_runs = _sums(name[is_eager], own[is_eager], count), np.bincount(name[is_eager], minlength=count)
+    by_name = np.split(own[np.argsort(name, kind="stable")], np.cumsum(runs)[:-1])
     for number in np.unique(name).tolist():
         sums = side.of(*(named[number] or (activity.names[number], xla_type(activity.names[number]))))
         times = (int(total[number]), int(self_time[number]), int(eager[number]))
-        sums.add(OpSum(int(runs[number]), *times, bool(eager_runs[number])))
+        usual = round(float(np.median(by_name[number])) * int(runs[number]))
+        sums.add(OpSum(int(runs[number]), *times, bool(eager_runs[number]), usual))
     for part in np.split(np.arange(len(rows)), np.flatnonzero(np.diff(thread)) + 1):
         span = int((start[part] + duration[part]).max() - start[part].min())
         side.idle += max(0, span - int(own[part].sum()))
@@ -273,6 +278,7 @@ def _ranked(
                 cumulative_share_with_idle=_share(below_idle, busy + idle),
                 tensor_core_share=tensor_core_share.get(name),
                 num_ops=count,
+                median_self_ns=op.usual / op.occurrences / 1000 if op.usual and op.occurrences else None,
             )
         )
     return rows

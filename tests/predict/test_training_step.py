@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from advisor.model.profile_statistics import Breakdown, Overview, RunEnvironment, Statistics
-from advisor.predict import input_share, is_fed, last_batch, op_work, rows_per_step, step_site
+from advisor.model.profile_statistics import Breakdown, OpRow, Overview, RunEnvironment, Statistics
+from advisor.predict import input_share, is_fed, is_short, last_batch, op_work, rows_per_step, step_site
 from advisor.testing import batch, cpu, map_, op, pipeline, prefetch, source
 
 
@@ -56,6 +56,14 @@ def test_ops_count_by_their_part_of_all_ops():
     assert products.step_share == pytest.approx(0.5 * 6 / 8)
     assert op_work(analysis, lambda row: row.type == "Conv2D") is None
     assert op_work(analysis_of()) is None
+
+
+def test_an_op_is_short_by_its_median():
+    interrupted = OpRow("host", "Mul", "", 10, 90_000, 90_000, False, 1.0, 1.0, 1.0, 1.0, median_self_ns=2_000.0)
+    assert is_short(interrupted, 2_000) and not is_short(interrupted, 1_999)
+    assert not is_short(replace(interrupted, is_eager=True), 2_000)
+    without = replace(interrupted, median_self_ns=None)
+    assert is_short(without, 9_000) and not is_short(without, 8_999)
 
 
 def test_what_a_step_takes():

@@ -10,9 +10,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from advisor.rules.no_xla import NoXla
 
 from advisor.engine import load_rules
 from advisor.engine.run import run_rules
+from advisor.model.calibration import Calibration
 from advisor.model.finding import Finding
 from advisor.model.outcome import Report
 from advisor.model.settings import Settings
@@ -196,3 +198,11 @@ def test_sixteen_bit_on_a_cpu_is_measured_and_not_read_off_its_flags():
     (entry,) = slow.rejected
     assert "takes 9 ms in float32 and 7.5 ms in bfloat16: 1.20x" in entry.reason
     assert [hint.rule for hint in fast.hints] == ["full-precision"] and not fast.findings
+
+
+@pytest.mark.parametrize(("start_ns", "is_reported"), [(None, False), (900.0, False), (1_300.0, True)])
+def test_which_ops_are_short_is_a_matter_of_the_machine(start_ns, is_reported):
+    device = cpu(op("Mul", 1_500, us=2.5), other=0.1)
+    analysis = pipeline(source(), batch(64), prefetch(), consumer_ms=3, device=device).analysis
+    host = replace(analysis.host, calibration=Calibration(op_start_ns=start_ns))
+    assert bool(list(NoXla().check(replace(analysis, host=host)))) == is_reported
