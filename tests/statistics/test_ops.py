@@ -26,13 +26,13 @@ def test_host_ops_and_iterators_nest(tmp_path):
 def test_the_median_leaves_out_a_run_that_was_interrupted(tmp_path):
     profile = ProfileBuilder()
     line = profile.host.line("tf_Compute/1")
-    for number, took in enumerate((2, 400, 2)):  # nested in an op that takes 1 us itself
-        line.event("a:Outer", 1000 * number, 1000 * number + took + 1, "Outer")
+    for number, took in enumerate((2, 400, 2)):  # nested in an op that takes 5 us itself
+        line.event("a:Outer", 1000 * number, 1000 * number + took + 5, "Outer")
         line.event("b:Mul", 1000 * number, 1000 * number + took, "Mul")
     line.event("c:Mul", 5000, 5008, "Mul")
     statistics = statistics_of(profile, tmp_path)
     rows = {row.name: row for row in statistics.ops}
-    assert (rows["a"].median_self_ns, rows["b"].median_self_ns, rows["c"].median_self_ns) == (1_000, 2_000, 8_000)
+    assert (rows["a"].median_self_ns, rows["b"].median_self_ns, rows["c"].median_self_ns) == (5_000, 2_000, 8_000)
     assert rows["IDLE"].median_self_ns is None
     types = {row.type: row for row in statistics.op_types}
     assert types["Mul"].median_self_ns == pytest.approx((3 * 2_000 + 8_000) / 4)
