@@ -51,6 +51,9 @@ class NoXla(Rule):
     When shapes change from batch to batch, because each new shape is compiled again (`retracing`). When a few long
     products or ops on large tensors dominate the step: on a CPU, XLA then gains nothing or loses (docs/benchmarks.md).
 
+    On a CPU, the profiler records short ops only in the first few hundred runs of a function (docs/measuring.md). Steps of
+    less than about 10 ms have run as often before the usual window: `advisor analyze --warmup 20 --steps 40` looks earlier.
+
     ## What tf.data already does
     Nothing: this is the training step. Keras 3 compiles with XLA automatically if there is an accelerator and the model
     supports it (`jit_compile="auto"`), but not on a CPU alone or under a distribution strategy.
