@@ -261,7 +261,7 @@ import tensorflow as tf
 seen = []
 ds = tf.data.Dataset.range(1_000_000).map({function}).batch(8).prefetch(4)
 for x in ds:
-    time.sleep(0.02)
+    time.sleep(0.06)
     seen.append(int(x[0]))
 """
 SLOW = """
@@ -283,7 +283,7 @@ def test_a_real_training_that_does_not_wait_is_read(watch):
     reading = run.recording.read_alone
     assert reading is not None and run.recording.script_exit.kind == "stopped"
     assert reading.elements > 50
-    assert reading.ns / reading.elements < 15 * MS, "faster than the steps of 20 ms"
+    assert reading.ns / reading.elements < 45 * MS, "faster than the steps of 60 ms"
     assert "reading" in {progress.phase for progress in run.progress}
 
 
