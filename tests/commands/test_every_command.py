@@ -112,7 +112,7 @@ def export(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
 
 def fix(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """Whether it is faster depends on what else runs; `test_fix.py` asks that alone."""
-    command = ["fix", "--pipeline-only", "--only", "repeated-work", "--budget", "30s", "--write", "--json", "-"]
+    command = ["fix", "--pipeline-only", "--only", "repeated-work", "--budget", "60s", "--write", "--json", "-"]
     assert main([*command, "train.py"]) == 0
     proof = json.loads(capsys.readouterr().out)["proof"]
     assert proof["runs"] >= 1
@@ -138,7 +138,7 @@ def prove(project: Project, capsys: pytest.CaptureFixture[str]) -> None:
     """The data are equal whatever else runs; `tests/workflows/test_prove.py` asks for the speed."""
     changed = project.folder / "changed.py"
     changed.write_text(SCRIPT.replace(".map(slow)", ".map(slow, num_parallel_calls=2)"))
-    assert main(["prove", "train.py", "--with", "changed.py", "--pipeline-only", "--budget", "30s", "--json", "-"]) == 0
+    assert main(["prove", "train.py", "--with", "changed.py", "--pipeline-only", "--budget", "60s", "--json", "-"]) == 0
     result = json.loads(capsys.readouterr().out)
     assert result["data"] == "equal" and result["datasets"][0]["safety"] == "exact"
     assert result["verdict"] in ("equal and faster", "same", "slower", "cannot tell")
