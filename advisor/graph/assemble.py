@@ -223,7 +223,7 @@ def _iterator(context: Context, node: Node, ids: Mapping[int, str], blame: Blame
         function_ns=sums.function_ns,
         python_ns=sums.python_ns,
         ops=tuple(OpCost(op, count, total) for op, (count, total) in ops),
-        lines=lines_of(calls, sums.named_ops, context.host.op_names, context.recording),
+        lines=lines_of(calls, sums.named_ops, context.host.op_names, context.recording, sums.function_runs()),
         parallelism=_integer(node, "parallelism"),
         is_autotuned=parameters.get("autotune") is True,
         buffer_size=_integer(node, "buffer_limit") or _integer(node, "buffer_size"),

@@ -2,9 +2,10 @@
 
 In: the ops' times by name, the lines that created the ops, and the samples of Python functions.  Out: `LineCost`s.
 
-The time of ops is measured: the profile has an event for each run of an op, and its name leads to the line. The time of lines of
-Python code is an estimate from samples: each represents the mean time between two samples. The op that calls Python keeps the
-rest of its time: conversion of arguments and results, and waiting for the interpreter lock.
+The time of ops is measured: the profile has an event for a run of an op, and its name leads to the line. Runs of short ops have
+none; their time is an estimate (`short_ops`). The time of lines of Python code is an estimate from samples: each represents the
+mean time between two samples. The op that calls Python keeps the rest of its time: conversion of arguments and results, and
+waiting for the interpreter lock.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from advisor.graph.short_ops import NO_RUNS, FunctionRuns, is_always_run, short_ops
 from advisor.host.calibration.analysis import MIN_LINE_SAMPLES
 from advisor.model.calls import Call, CodeLine
 from advisor.model.catalog import PYTHON_OPS, written_op
@@ -31,6 +33,7 @@ def lines_of(
     named_ops: Mapping[tuple[int, str], Sequence[int]],
     op_names: Sequence[str],
     recording: Recording | None,
+    runs: FunctionRuns = NO_RUNS,
 ) -> tuple[LineCost, ...]:
     """Return the lines of the functions of one iterator, most expensive first.
 
@@ -39,15 +42,20 @@ def lines_of(
         named_ops: (key of the op's name, op type) -> (count, ns), from `NodeSums`.
         op_names: The names that the keys refer to.
         recording: Holds the samples of Python functions.
+        runs: The runs of the functions.
     """
     functions = [call.function for call in calls if call.function is not None]
     line_of = _Lines(line for function in functions for line in ((line.at, line.ops) for line in function.op_lines))
     total_ns = 0
     times: dict[CodeLine, dict[str, int]] = {}
-    for (key, op), (_, time_ns) in named_ops.items():
+    recorded: dict[CodeLine, int] = {}
+    for (key, op), (count, time_ns) in named_ops.items():
         total_ns += time_ns
-        at = line_of.find(op_names[key - 1]) if 0 < key <= len(op_names) else None
+        name = _INLINED.sub("", op_names[key - 1]) if 0 < key <= len(op_names) else ""
+        at = line_of.find(name) if name else None
         if at is not None:
+            if is_always_run(name):
+                recorded[at] = recorded.get(at, 0) + count
             ops = times.setdefault(at, {})
             op = written_op(op)
             ops[op] = ops.get(op, 0) + time_ns
@@ -55,12 +63,20 @@ def lines_of(
     sampled = _samples_of(calls, recording.calls, samples) if recording is not None and samples is not None else []
     python_ns = sum(time_ns for (_, op), (_, time_ns) in named_ops.items() if op in PYTHON_OPS)
     python = _python_lines(sampled, samples, total_ns, python_ns)
+    short = short_ops(calls, recorded, total_ns, runs)
+    total_ns += short.total_ns
     if not total_ns:
         return ()
     _take_python(times, sum(line.total_ns for line in python))
     measured = (
-        LineCost(at, sum(ops.values()), min(1.0, sum(ops.values()) / total_ns), _by_time(ops))
-        for at, ops in times.items()
+        LineCost(
+            at,
+            (time_ns := sum(times.get(at, {}).values()) + short.time_of(at)),
+            min(1.0, time_ns / total_ns),
+            _by_time(times.get(at, {})),
+            unrecorded_ns=short.time_of(at),
+        )
+        for at in {**times, **short.runs}
     )
     lines = sorted((*measured, *python), key=lambda line: (-line.total_ns, line.at.file, line.at.line))
     return tuple(line for line in lines if line.total_ns > 0)[:MOST_LINES]
@@ -137,12 +153,11 @@ class _Lines:
         table[name] = at if table.setdefault(name, at) == at else None
 
     def find(self, name: str) -> CodeLine | None:
-        """Return the line; None if there is none, or if several are possible.
+        """Return the line of a name without the numbers of branches; None if there is none, or if several are possible.
 
         A function that was not inlined has names without the calling op. Grappler puts words in front of the names of ops that
         it replaces (`ArithmeticOptimizer/FoldTransposeIntoMatMul_MatMul`).
         """
-        name = _INLINED.sub("", name)
         if name in self._by_name:
             return self._by_name[name]
         if name in self._by_end:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from advisor.graph.event_nesting import NO_OWNER, Ints, NestedThread, Rows, nearest, rows_of
+from advisor.graph.short_ops import FunctionRuns
 from advisor.host.calibration.analysis import LONGEST_UNPACKING_NS, OUTLIER_RATIO
 from advisor.model.catalog import PYTHON_OPS
 from advisor.model.trace import EventKind
@@ -35,6 +36,8 @@ class NodeSums:
     function_ns: int = 0
     done_ns: int = 0
     """The part of function time in done callbacks."""
+    runs: int = 0
+    """Runs of its functions."""
     python_ns: int = 0
     num_calls: int = 0
     produced: int = 0
@@ -52,6 +55,11 @@ class NodeSums:
             return 0
         calls = np.concatenate(self.calls_ns)
         return int(np.minimum(calls, OUTLIER_RATIO.value * np.median(calls)).sum())
+
+    def function_runs(self) -> FunctionRuns:
+        """Return the runs of its functions, for the time of ops that were not recorded."""
+        done_ns = 0 if self.python_ns else self.done_ns  # `sum_up` has subtracted it then
+        return FunctionRuns(self.runs, max(0, self.function_ns - done_ns))
 
     def refill_ns(self) -> int:
         """Return the self time of the calls that fill a buffer and wait for it; see `LONGEST_UNPACKING_NS`."""
@@ -120,6 +128,11 @@ def _add_sums(part: NestedThread, sums: list[NodeSums], labels: Sequence[str]) -
     made = produces[thread.key[produces] != 0]  # opening an input produces no element and has no element id
     for index, _, number in zip(*_grouped(owner[made], duration[made]), strict=True):
         sums[index].produced += number
+    functions = rows_of(thread, EventKind.FUNCTION)
+    functions = functions[(part.parent[functions] < 0) | (thread.kind[part.parent[functions]] != EventKind.FUNCTION)]
+    for index, _, number in zip(*_grouped(owner[functions], duration[functions]), strict=True):
+        if index != NO_OWNER:
+            sums[index].runs += number
     executors = rows_of(thread, EventKind.EXECUTOR)
     # executors nest: a function that calls another, and a done callback that starts the next run on its own thread
     own_run = duration.copy()

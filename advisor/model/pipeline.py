@@ -40,6 +40,8 @@ class LineCost:
     """Lines of Python code: the number of samples behind the time, which is an estimate; None: the time was measured."""
     margin_ns: Count = 0
     """Half width of the estimate's 95 % interval; 0 if the time was measured."""
+    unrecorded_ns: Count = 0
+    """The part of `total_ns` that is estimated, of runs of short ops that the profiler left out."""
     native_share: float = 0.0
     """Lines of Python code: the share of the samples inside compiled code of a library, 0 to 1."""
     library: str = ""

@@ -23,6 +23,8 @@ MIN_BLAME = 0.1
 """Functions that cause a smaller share of the wait are not shown, except the bottleneck's."""
 MIN_SHARE = 0.02
 """Lines with a smaller share of the function's time are not shown."""
+ESTIMATED_SHARE = 0.1
+"""A time of which a larger part is estimated is shown as an estimate."""
 
 
 def print_functions(pipeline: Pipeline, console: Console) -> None:
@@ -64,7 +66,8 @@ def _table(iterator: Iterator, lines: list[LineCost]) -> Table:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold", ratio=1)
     for line in lines:
-        about = "" if line.samples is None else "about "
+        is_measured = line.samples is None and line.unrecorded_ns < ESTIMATED_SHARE * line.total_ns
+        about = "" if is_measured else "about "
         source = Text(clean(shorten_line(line.at.text)))
         source.append(f"  {clean(what_runs(line.ops, line.samples, line.native_share, line.library))}", "dim")
         table.add_row(

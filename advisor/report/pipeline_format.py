@@ -68,6 +68,8 @@ class Line(Object, frozen=True):
     """Its time in the window, summed over threads."""
     margin_ns: Count
     """Half width of the 95 % interval of `total_ns`, if it is an estimate from samples."""
+    unrecorded_ns: Count
+    """The part of `total_ns` that is estimated, of runs of short ops that TensorFlow's profiler left out."""
     share: Share
     """`total_ns` relative to the time of all ops of the function."""
     ops: Sequence[str]

@@ -7,6 +7,8 @@ from dataclasses import replace
 import pytest
 
 from advisor.graph.line_costs import lines_of
+from advisor.graph.short_ops import FunctionRuns
+from advisor.host.calibration.analysis import SHORT_OP_NS
 from advisor.model.calls import Call, CodeLine, FunctionFacts, OpLine, Site
 from advisor.model.recording import Host, PythonSamples, Recording, SampledLine, ScriptExit
 
@@ -115,3 +117,64 @@ def test_impossible_samples_of_a_hostile_recording_are_ignored() -> None:
 
 def test_without_a_recording_there_are_no_lines() -> None:
     assert lines_of([], {(1, "Mul"): [1, 5]}, ["Mul"], None) == ()
+
+
+def test_runs_of_short_ops_that_were_not_recorded_are_counted() -> None:
+    """Ten elements: all runs of a long op are recorded, and 3 of 40 of two short ones on each of two lines."""
+    call = a_call({12: ("DecodeJpeg",), 13: ("Tanh", "Tanh_1"), 14: ("mul", "add")})
+    ops = {(1, "DecodeJpeg"): [10, 30_000], (2, "Tanh"): [2, 2_000], (3, "Mul"): [1, 1_000]}
+    names = ["DecodeJpeg", "Tanh_1", "mul"]
+    lines = lines_of([call], ops, names, recording(call), FunctionRuns(10, 33_000 + 37 * 2_000))
+    by_line = {line.at.line: line for line in lines}
+    assert {number: (line.total_ns, line.unrecorded_ns) for number, line in by_line.items()} == {
+        12: (30_000, 0),
+        13: (2_000 + 18 * 2_000, 18 * 2_000),
+        14: (1_000 + 19 * 2_000, 19 * 2_000),
+    }
+    assert [line.at.line for line in lines] == [14, 13, 12]
+    assert sum(line.share for line in lines) == pytest.approx(1)
+    assert by_line[13].ops == ("Tanh",)
+
+
+def estimated(call: Call, names: dict[str, int], count: int = 10, executor_ns: int = 1_000_000) -> dict[int, int]:
+    """Line -> estimated ns, if these ops were recorded so many times in no time."""
+    ops = {(number + 1, "Op"): [runs, 0] for number, runs in enumerate(names.values())}
+    lines = lines_of([call], ops, list(names), recording(call), FunctionRuns(count, executor_ns))
+    return {line.at.line: line.unrecorded_ns for line in lines}
+
+
+def test_an_unrecorded_run_takes_no_longer_than_a_short_op() -> None:
+    call = a_call({12: ("Cast",), 13: ("DecodeJpeg",)})
+    assert estimated(call, {"DecodeJpeg": 10}) == {12: 10 * SHORT_OP_NS.value}
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        a_call({12: ("cond/then/cond/mul", "while/body/while/mul", "case/branch1/mul")}),  # who knows how often
+        a_call({12: ("cond", "cond/then/cond/mul")}),  # inlined
+        a_call({12: ("mul",)}, method="group_by_window"),  # which of its functions?
+        replace(a_call({12: ("mul",)}), function=None),
+    ],
+)
+def test_where_it_is_unknown_how_often_an_op_runs_nothing_is_estimated(call: Call) -> None:
+    assert estimated(call, {}) == {}
+
+
+def test_a_function_that_calls_python_may_wait_for_the_lock_instead() -> None:
+    call = a_call({12: ("mul",)})
+    assert call.function is not None and estimated(call, {}) == {12: 10 * SHORT_OP_NS.value}
+    with_python = replace(call, function=replace(call.function, python_ops=("PyFunc",)))
+    assert estimated(with_python, {}) == {}
+
+
+def test_ops_that_were_not_looked_up_share_the_rest() -> None:
+    call = a_call({12: ("mul",)})
+    assert call.function is not None
+    more = replace(call, function=replace(call.function, op_lines_omitted=3))
+    assert estimated(more, {}, executor_ns=40_000) == {12: 10_000}
+
+
+def test_recorded_runs_of_a_branch_do_not_count_as_those_of_an_op_outside() -> None:
+    call = a_call({12: ("mul", "cond/then/cond/mul_1")})
+    assert estimated(call, {"cond/then/_3/cond/mul_1": 8}, executor_ns=20_000) == {12: 20_000}
