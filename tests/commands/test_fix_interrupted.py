@@ -77,7 +77,7 @@ def test_in_the_analysis_nothing_is_kept_and_the_command_is_repeated(folder: Pat
 
 @pytest.mark.long
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("options", [(), ("--pipeline-only",)])
+@pytest.mark.parametrize("options", [(), pytest.param(("--pipeline-only",), marks=pytest.mark.slow)])
 def test_in_the_first_trial_the_analysis_is_kept(folder: Path, options: tuple[str, ...]) -> None:
     code, out, err = interrupted_after(folder, "To be tried:", "--write", *options, delay_s=2.0)
     assert code == 130, err

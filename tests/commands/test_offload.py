@@ -68,6 +68,7 @@ class TestReal:
         assert (objection["verdict"], objection["cause"], objection["site"]["line"]) == ("refused", "python", 7)
         assert result["measurement"] is None and result["runs"] == 1 and not Path("service").exists()
 
+    @pytest.mark.slow
     def test_the_changed_script_reads_the_same_elements_from_the_service(self, script, capsys, tmp_path) -> None:
         path = script(FINITE_SCRIPT)
         folder = tmp_path / "servers"

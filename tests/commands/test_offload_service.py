@@ -34,6 +34,7 @@ class TestRunningService:
             running.start_dispatcher()
             yield running
 
+    @pytest.mark.slow
     def test_two_workers_are_proved_written_and_undone(self, script, service, capsys) -> None:
         service.start_worker()
         service.start_worker()

@@ -51,6 +51,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.tensorflow
 @pytest.mark.long
 @pytest.mark.timed
+@pytest.mark.slow
 def test_a_slowdown_in_the_third_epoch_is_dated(folder):
     Path("train.py").write_text(SLOWER_FROM_EPOCH_3)
     command = [
@@ -85,6 +86,7 @@ def test_a_slowdown_in_the_third_epoch_is_dated(folder):
 
 @pytest.mark.tensorflow
 @pytest.mark.long
+@pytest.mark.slow
 def test_the_suggestion_at_the_end(folder, capfd):
     Path("train.py").write_text(
         "import tensorflow as tf, time\n"

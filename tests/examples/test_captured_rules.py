@@ -48,10 +48,13 @@ NO_SPACE = "that are free on disk"
 OTHERWISE = {"straggler"}
 """It profiles its three workers itself, see below."""
 ONLY_IN_ALL = {
-    "autotune_off", "autotune_ram", "cache_after_random", "cache_after_shuffle", "cache_cut_short", "cache_too_big",
-    "cache_without_reuse", "capped_parallelism", "compressed_records", "cpu_budget_mismatch", "head_of_line", "late_filter",
-    "late_shard", "late_shrink", "oversized_prefetch", "oversized_shuffle", "padding_waste", "python_lock", "rebuilt_every_epoch",
-    "retracing_shapes", "serial_files", "single_file", "small_batch", "small_files", "unbatch_rebatch",
+    "autoshard_data", "autotune_off", "autotune_ram", "cache_after_random", "cache_after_shuffle", "cache_cut_short",
+    "cache_too_big", "cache_without_reuse", "capped_parallelism", "compressed_records", "cpu_budget_mismatch",
+    "eager_step", "head_of_line", "late_filter", "late_shard", "late_shrink", "late_shuffle", "misplaced_prefetch",
+    "missing_prefetch", "not_input_bound", "oversized_prefetch", "oversized_shuffle", "padding_waste", "python_lock",
+    "rebuilt_every_epoch", "repeated_work_on_disk", "retracing", "retracing_shapes", "scalar_map", "serial_files",
+    "serial_interleave", "short_steps", "single_file", "slow_batch_copy", "small_batch", "small_files", "small_reads",
+    "splittable_map", "step_outliers", "unbatch_rebatch", "window_datasets",
 }  # fmt: skip
 """Left to `make test-all`: CI runs an example of a similar rule."""
 

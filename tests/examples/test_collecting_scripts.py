@@ -12,6 +12,8 @@ import advisor
 from tests.collecting import EXAMPLES, run_script
 
 LOGDIR_WRITERS = ("start_stop", "profile_context", "trace_steps", "iterator_outside_trace", "tensorboard_callback")
+LEFT_TO_ALL = ("start_stop", "profile_context", "trace_steps")
+"""Left to `make test-all`: the other two write a logdir with the same profiler."""
 WATCHERS = ("advisor_callback", "watch_loop")
 SCRIPTS = sorted(path.stem for path in EXAMPLES.glob("*.py"))
 ANTI_PATTERN = "exclude the input"
@@ -41,7 +43,10 @@ def test_an_example_is_a_script_that_says_how_to_run_it(name):
 
 @pytest.mark.long
 @pytest.mark.tensorflow
-@pytest.mark.parametrize("name", LOGDIR_WRITERS)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in LEFT_TO_ALL)) for name in LOGDIR_WRITERS],
+)
 def test_a_logdir_leads_to_the_report(name, analysed):
     if name == "tensorboard_callback":
         pytest.importorskip("tensorboard")

@@ -85,28 +85,28 @@ def counts(recorded: Any, chain: list[Any]) -> dict[str, int]:
 
 
 @pytest.mark.long
-@patient(40)
+@patient(20)
 @given(scripts, st.data())
 def test_honest_edits_keep_their_claim(script: Script, data: st.DataObject) -> None:
     check(script, data, is_legal=True)
 
 
 @pytest.mark.long
-@patient(15)
+@patient(10)
 @given(vectorizable_scripts, st.data())
 def test_vectorised_functions_keep_their_claim(script: Script, data: st.DataObject) -> None:
     check(script, data, is_legal=True, is_vectorizing=True)
 
 
 @pytest.mark.long
-@patient(20)
+@patient(10)
 @given(nested_scripts, st.data())
 def test_maps_that_leave_a_function_keep_their_claim(script: Script, data: st.DataObject) -> None:
     check(script, data, is_legal=True, is_hoisting=True)
 
 
 @pytest.mark.long
-@patient(40)
+@patient(20)
 @given(scripts, st.data())
 def test_planted_edits_are_caught(script: Script, data: st.DataObject) -> None:
     check(script, data, is_legal=False)

@@ -171,6 +171,7 @@ def test_the_keras_callback(tmp_path):
 @pytest.mark.timed
 @pytest.mark.tensorflow
 @pytest.mark.long
+@pytest.mark.slow
 def test_the_wait_of_loops_whose_next_python_does_not_see(tmp_path):
     """Keras' `fit`, and a loop inside a tf.function. What is known: how long a step takes if its element is there."""
     done = run(

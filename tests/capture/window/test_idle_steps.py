@@ -258,7 +258,16 @@ def test_only_the_measured_loop_goes_on(is_leader, tmp_path, monkeypatch):
 
 @pytest.mark.tensorflow
 @pytest.mark.long
-@pytest.mark.parametrize("after", ["break", "raise ValueError(len(seen))", "while True: time.sleep(0.1)"])
+@pytest.mark.parametrize(
+    "after",
+    [
+        "break",
+        *(
+            pytest.param(rest, marks=pytest.mark.slow)
+            for rest in ("raise ValueError(len(seen))", "while True: time.sleep(0.1)")
+        ),
+    ],
+)
 def test_a_loop_that_notices_is_stopped_all_the_same(after, watch):
     """It ends, fails or goes no further because of a batch that it has seen before."""
     check = f"seen = set()\nfor x in ds:\n    if int(x[0]) in seen:\n        {after}\n    seen.add(int(x[0]))"

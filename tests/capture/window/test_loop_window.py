@@ -233,7 +233,9 @@ DISTRIBUTED = """
 
 @pytest.mark.tensorflow
 @pytest.mark.long
-@pytest.mark.parametrize("loop", ["train_multiple_steps(iter(distributed))", "train(distributed)"])
+@pytest.mark.parametrize(
+    "loop", [pytest.param("train_multiple_steps(iter(distributed))", marks=pytest.mark.slow), "train(distributed)"]
+)
 def test_a_distributed_loop_with_steps_of_seconds_has_a_verdict(loop, watch):
     """The window goes on until there are whole steps, whether Python holds the iterator or not."""
     run = watch(DISTRIBUTED.format(step_s=3.0) + loop + "\n")

@@ -189,7 +189,7 @@ def is_alive(pid: int) -> bool:
         return False
 
 
-@pytest.mark.parametrize("text", [pytest.param(LOOP, id="loop"), pytest.param(FIT, id="Keras")])
+@pytest.mark.parametrize("text", [pytest.param(LOOP, id="loop", marks=pytest.mark.slow), pytest.param(FIT, id="Keras")])
 def test_steps_without_input_are_in_the_recording_that_is_analysed(
     text: str, write: Callable[[str], Path], analysis: HeldAnalysis
 ) -> None:
@@ -205,7 +205,7 @@ def test_steps_without_input_are_in_the_recording_that_is_analysed(
     "text",
     [
         pytest.param(LOOP, id="loop"),
-        pytest.param(FIT, id="Keras"),
+        pytest.param(FIT, id="Keras", marks=pytest.mark.slow),
         pytest.param(PEEKED, id="a look before another dataset is made", marks=pytest.mark.slow),
     ],
 )

@@ -181,9 +181,7 @@ def test_a_label_shift_is_found_and_shown(compare: Compare) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(
-    "name", some_in_ci(DIFFERENT_CHANGES, "dropped remainder", "cached augmentation", "leaked split", "last digits")
-)
+@pytest.mark.parametrize("name", some_in_ci(DIFFERENT_CHANGES, "cached augmentation", "leaked split"))
 def test_changes_of_the_data(name: str, compare: Compare) -> None:
     text, pairs = DIFFERENT_CHANGES[name]
     comparison, state = compare(text, changed(text, *pairs))
@@ -198,6 +196,7 @@ def test_last_digits_are_numerics(compare: Compare) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.slow
 def test_a_script_whose_data_differ_in_each_run_gives_no_verdict(compare: Compare) -> None:
     comparison, state = compare(TIMED, changed(TIMED, (".batch(16)", ".batch(16).prefetch(1)")))
     assert state == UNKNOWN, comparison

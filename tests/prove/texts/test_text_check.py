@@ -228,6 +228,7 @@ while True:
 
 @pytest.mark.long
 @pytest.mark.tensorflow
+@pytest.mark.slow
 def test_a_text_that_is_measured_next_is_checked_in_its_first_run(tmp_path):
     """One start for both; once a text is wrong, the others are only held."""
     path = tmp_path / "train.py"

@@ -105,6 +105,7 @@ def test_the_same_elements_come_from_all_workers(recorded: Recorded, service: An
     assert served.delivered_per_s > served.measurement.local_elements_per_s  # two workers wait at the same time
 
 
+@pytest.mark.slow
 def test_without_sharding_every_worker_sends_everything(recorded: Recorded, service: Any, tmp_path: Path) -> None:
     service.start_worker()
     service.start_worker()

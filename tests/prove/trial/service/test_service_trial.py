@@ -71,6 +71,7 @@ def test_python_code_is_refused_by_worker_processes(recorded: Recorded, tmp_path
     assert not measurement.rates
 
 
+@pytest.mark.slow
 def test_a_take_counts_on_every_worker(recorded: Recorded, tmp_path: Path) -> None:
     import tensorflow as tf
 
@@ -79,6 +80,7 @@ def test_a_take_counts_on_every_worker(recorded: Recorded, tmp_path: Path) -> No
     assert "instead of 5" in measurement.comparison
 
 
+@pytest.mark.slow
 def test_without_sharding_every_worker_sends_everything(recorded: Recorded, tmp_path: Path) -> None:
     import tensorflow as tf
 
