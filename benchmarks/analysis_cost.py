@@ -65,10 +65,11 @@ tf.profiler.experimental.stop()
 """
 
 TASK = """
-import json, resource, sys, time
+import json, sys, time
 from pathlib import Path
 task, path = sys.argv[1], Path(sys.argv[2])
 import numpy
+from advisor.capture.window.process_memory import peak_rss_bytes
 from advisor.profile import read_trace
 from advisor.profile.xspace import parse_events, parse_xspace
 if task == "analyse":
@@ -81,8 +82,7 @@ if task == "report":
     from advisor.model.settings import Settings
     rules = load_rules((), Settings())
 parse_events([])
-peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-before = peak()
+before = peak_rss_bytes()
 start, cpu_start = time.perf_counter(), time.process_time()
 if task == "decode":
     space = parse_xspace(path.read_bytes())
@@ -94,7 +94,7 @@ elif task == "report":
 else:
     kept = analyse(read_trace(path), None, str(path))
 cpu = time.process_time() - cpu_start
-print(json.dumps({"seconds": time.perf_counter() - start, "cpu_seconds": cpu, "peak_bytes": peak(), "imported_bytes": before}))
+print(json.dumps({"seconds": time.perf_counter() - start, "cpu_seconds": cpu, "peak_bytes": peak_rss_bytes(), "imported_bytes": before}))
 """
 TASKS = ("decode", "read", "analyse", "report")
 

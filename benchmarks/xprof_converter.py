@@ -20,13 +20,17 @@ from typing import Any
 
 TOOL = "input_pipeline_analyzer"
 _TASK = """
-import importlib.metadata, json, resource, sys, time
+import importlib.metadata, json, pathlib, re, resource, sys, time
 from xprof.convert import raw_to_tool_data
 start = time.perf_counter()
 data, _ = raw_to_tool_data.xspace_to_tool_data(sys.argv[2:], sys.argv[1], {})
 seconds = time.perf_counter() - start
 unit = 1 if sys.platform == "darwin" else 1024
-print(json.dumps({"seconds": seconds, "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit,
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+status = pathlib.Path("/proc/self/status")
+if status.exists():  # ru_maxrss starts with the memory of the process that started this one
+    peak = int(re.search(r"VmHWM:\\s+(\\d+)", status.read_text())[1]) * 1024
+print(json.dumps({"seconds": seconds, "peak_bytes": peak,
                   "answer_bytes": len(data or b""), "version": importlib.metadata.version("xprof")}))
 """
 
