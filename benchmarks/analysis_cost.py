@@ -94,7 +94,8 @@ elif task == "report":
 else:
     kept = analyse(read_trace(path), None, str(path))
 cpu = time.process_time() - cpu_start
-print(json.dumps({"seconds": time.perf_counter() - start, "cpu_seconds": cpu, "peak_bytes": peak_rss_bytes(), "imported_bytes": before}))
+print(json.dumps({"seconds": time.perf_counter() - start, "cpu_seconds": cpu, "peak_bytes": peak_rss_bytes(),
+                  "imported_bytes": before}))
 """
 TASKS = ("decode", "read", "analyse", "report")
 
