@@ -9,6 +9,7 @@ some of the first hundreds (docs/measuring.md). A function of many short ops wou
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -77,10 +78,11 @@ def short_ops(
         assert call.function is not None
         if call.function.python_ops:
             return ShortOps()  # the rest of the executors' time may be a wait for the interpreter lock
-        names = [name for line in call.function.op_lines for name in line.ops]
-        inlined = {name[:end] for name in names for end in _ends_of_parts(name)}
+        names = sorted(name for line in call.function.op_lines for name in line.ops)
         for line in call.function.op_lines:
-            expected[line.at] += runs.count * sum(name not in inlined and is_always_run(name) for name in line.ops)
+            expected[line.at] += runs.count * sum(
+                is_always_run(name) and not _is_inlined(name, names) for name in line.ops
+            )
         missing_elsewhere += runs.count * call.function.op_lines_omitted
     missing = {at: number - recorded.get(at, 0) for at, number in expected.items() if number > recorded.get(at, 0)}
     number = sum(missing.values()) + missing_elsewhere
@@ -96,5 +98,8 @@ def is_always_run(name: str) -> bool:
     return not any(part in _CONDITIONAL or part.startswith("branch") for part in parts)
 
 
-def _ends_of_parts(name: str) -> list[int]:
-    return [index for index, letter in enumerate(name) if letter == "/"]
+def _is_inlined(name: str, names: Sequence[str]) -> bool:
+    """Whether other ops take the place of one that calls a function; `names` are those of all ops, sorted."""
+    inside = f"{name}/"
+    index = bisect_left(names, inside)
+    return index < len(names) and names[index].startswith(inside)

@@ -14,7 +14,7 @@ from advisor.model.long_lines import shorten_line
 from advisor.model.pipeline import Iterator, LineCost, Pipeline
 from advisor.report.lines import print_lines, print_section
 from advisor.report.places import clean, display_path, iterator_text
-from advisor.report.what_runs import what_runs
+from advisor.report.what_runs import about, what_runs
 
 MAX_FUNCTIONS = 3
 MAX_LINES = 4
@@ -23,8 +23,6 @@ MIN_BLAME = 0.1
 """Functions that cause a smaller share of the wait are not shown, except the bottleneck's."""
 MIN_SHARE = 0.02
 """Lines with a smaller share of the function's time are not shown."""
-ESTIMATED_SHARE = 0.1
-"""A time of which a larger part is estimated is shown as an estimate."""
 
 
 def print_functions(pipeline: Pipeline, console: Console) -> None:
@@ -66,13 +64,11 @@ def _table(iterator: Iterator, lines: list[LineCost]) -> Table:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold", ratio=1)
     for line in lines:
-        is_measured = line.samples is None and line.unrecorded_ns < ESTIMATED_SHARE * line.total_ns
-        about = "" if is_measured else "about "
         source = Text(clean(shorten_line(line.at.text)))
         source.append(f"  {clean(what_runs(line.ops, line.samples, line.native_share, line.library))}", "dim")
         table.add_row(
             Text(clean(_of_call(iterator, line)), "bold"),
-            f"{about}{units.format_ns(line.total_ns)}",
+            f"{about(line.total_ns, line.unrecorded_ns, line.samples)}{units.format_ns(line.total_ns)}",
             units.format_share(line.share),
             source,
         )

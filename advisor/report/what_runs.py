@@ -1,6 +1,6 @@
 """Describes what runs on a costly line, in the same words in all reports.
 
-In: fields of a `LineCost`.  Out: `DecodeJpeg`, `numpy, 52 samples`.
+In: fields of a `LineCost`.  Out: `DecodeJpeg`, `numpy, 52 samples`; whether its time is an estimate.
 """
 
 from __future__ import annotations
@@ -11,6 +11,19 @@ from advisor.model import units
 
 MAX_OPS = 2
 """Maximum number of ops named for an iterator."""
+ESTIMATED_SHARE = 0.1
+"""A time of which a larger part is estimated is shown as an estimate."""
+
+
+def about(total_ns: int, unrecorded_ns: int, samples: int | None) -> str:
+    """Return `about `, to be put before the time of a line, if it is an estimate; else nothing.
+
+    Args:
+        total_ns: The time.
+        unrecorded_ns: The part of it that is estimated because its ops were not recorded.
+        samples: As for `what_runs`.
+    """
+    return "about " if samples is not None or unrecorded_ns > ESTIMATED_SHARE * total_ns else ""
 
 
 def what_runs(ops: Sequence[str], samples: int | None, native_share: float, library: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -152,7 +153,7 @@ def test_an_unrecorded_run_takes_no_longer_than_a_short_op() -> None:
     "call",
     [
         a_call({12: ("cond/then/cond/mul", "while/body/while/mul", "case/branch1/mul")}),  # who knows how often
-        a_call({12: ("cond", "cond/then/cond/mul")}),  # inlined
+        a_call({12: ("cond", "cond-1/Cast/then/x", "cond/then/cond/mul")}),  # inlined
         a_call({12: ("mul",)}, method="group_by_window"),  # which of its functions?
         replace(a_call({12: ("mul",)}), function=None),
     ],
@@ -178,3 +179,13 @@ def test_ops_that_were_not_looked_up_share_the_rest() -> None:
 def test_recorded_runs_of_a_branch_do_not_count_as_those_of_an_op_outside() -> None:
     call = a_call({12: ("mul", "cond/then/cond/mul_1")})
     assert estimated(call, {"cond/then/_3/cond/mul_1": 8}, executor_ns=20_000) == {12: 20_000}
+
+
+def test_a_name_of_many_parts_takes_no_memory_for_each_of_them() -> None:
+    """As in a hostile recording."""
+    call = a_call({12: ("x" + 20_000 * "/",)})
+    tracemalloc.start()
+    estimated(call, {})
+    peak_bytes = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak_bytes < 20_000_000

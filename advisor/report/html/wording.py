@@ -17,7 +17,7 @@ from advisor.report.blame import is_shown
 from advisor.report.branches import Row, name_branches
 from advisor.report.places import clean, display_path
 from advisor.report.proof_words import words_for_fix, words_for_training
-from advisor.report.what_runs import what_runs
+from advisor.report.what_runs import about, what_runs
 
 MISSING = "–"
 MAX_TEXT = 2_000
@@ -161,6 +161,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "site": site_text,
     "site_name": site_name,
     "call_name": call_name,
+    "about": lambda line: about(line["total_ns"], line.get("unrecorded_ns", 0), line["samples"]),
     "what_runs": lambda line: what_runs(line["ops"], line["samples"], line["native_share"], line["library"]),
     "clip": clip,
     "path": display_path,
