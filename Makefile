@@ -16,7 +16,8 @@ DOCS_STAMP := $(VENV)/.docs-installed
 PARALLEL := $(BIN)/pytest -n logical
 OVERLAPPING := $(BIN)/pytest -n $(shell $(PYTHON) -c 'import os; print(min(8, 1 + (os.cpu_count() or 1)))')
 ALONE := $(BIN)/pytest
-# For tests that run whole scripts beside others, or measure time: on a machine that others share, one in a thousand fails once.
+# For tests that run threads or whole scripts beside others, or measure time: on a machine that others share, one in a thousand fails
+# once.
 # The summary names each that was repeated.
 RERUN := --reruns 1 --only-rerun AssertionError -rfER
 # The files that hold a test with a mark: collecting all 300 takes longer than the timed tests.
@@ -70,13 +71,13 @@ lint: $(DOCS_STAMP)
 fast: untimed timed
 
 untimed: $(STAMP)
-	$(OVERLAPPING) --timeout 300 --hypothesis-profile quick -m "not tensorflow and not long and not slow and not timed"
+	$(OVERLAPPING) $(RERUN) --timeout 300 --hypothesis-profile quick -m "not tensorflow and not long and not slow and not timed"
 
 timed: $(STAMP)
 	$(ALONE) -m "timed and not tensorflow and not long and not slow" $(call marked,timed)
 
 tensorflow: $(STAMP)
-	$(PARALLEL) --maxprocesses 4 --timeout 300 --hypothesis-profile quick -m "tensorflow and not long and not slow and not timed" --durations=25 $(call marked,tensorflow)
+	$(PARALLEL) --maxprocesses 4 $(RERUN) --timeout 300 --hypothesis-profile quick -m "tensorflow and not long and not slow and not timed" --durations=25 $(call marked,tensorflow)
 
 test-rest: $(STAMP)
 	$(PARALLEL) --maxprocesses 4 $(RERUN) -m "(long or hypothesis) and not slow and not timed" --durations=25

@@ -103,8 +103,9 @@ def in_comprehension() -> int:
 
 
 def test_a_comprehension_belongs_to_its_function() -> None:
-    (line,) = sample(in_comprehension).lines
-    assert (line.at.line, line.at.function, line.at.via) == (hot_line(in_comprehension), "in_comprehension", 0)
+    lines = sample(in_comprehension).lines
+    assert (lines[0].at.line, lines[0].at.via) == (hot_line(in_comprehension), 0)
+    assert {line.at.function for line in lines} == {"in_comprehension"}  # its `def` may be seen, too
 
 
 def test_other_code_of_the_program_is_not_sampled() -> None:
