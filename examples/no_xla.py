@@ -16,10 +16,8 @@ features = tf.random.normal((4096, 4))
 dataset = tf.data.Dataset.from_tensor_slices(features).batch(32, drop_remainder=True)
 dataset = dataset.cache().repeat().prefetch(tf.data.AUTOTUNE).take(args.steps)
 
-weights = [
-    tf.Variable(tf.random.uniform((4,), 0.5, 1.5)) for _ in range(40)
-]  # 40 small models are trained side by side
-momenta = [tf.Variable(tf.zeros((4,))) for _ in weights]
+weights = [tf.Variable(tf.random.uniform((), 0.5, 1.5)) for _ in range(40)]  # 40 small models are trained side by side
+momenta = [tf.Variable(tf.zeros(())) for _ in weights]
 
 
 def train_step(batch):
